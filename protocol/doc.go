@@ -1,0 +1,9 @@
+// Package protocol is what the wire-protocol page of @pilotoo/chat-protocol
+// says, as data and as a judge: names, limits and versions, the shapes of
+// messages, the catalogue of rules, and the validator of single messages. It is
+// pure: no clock, no I/O.
+//
+// Every rule has a provenance. What the page states may be an error; what
+// follows from the page names the sentence that it follows from; what the page
+// leaves open and this project fills in is at most a warning.
+package protocol
