@@ -3,7 +3,10 @@
 // section 1 of the README's protocol notes). It does no I/O, keeps no clock and
 // never panics, whatever the bytes.
 //
-// A [Scanner] finds the messages in one direction of an upgraded connection. A
+// A [Scanner] finds the messages in one direction of an upgraded connection. It
+// stands beside the path: the bytes pass on as they were read, and are fed to it
+// as well. A proxy that must decide on messages before they pass lets it hold:
+// then each message comes with its raw bytes, to be written on unchanged. A
 // [Decoder] reads the frames of a whole session, in the order of their
 // positions, and gives the packets that each of them completes: it joins binary
 // attachments across polling bodies and over the upgrade to WebSocket, and pairs
