@@ -29,12 +29,18 @@ type Message struct {
 	Extra   [][]byte
 	Offset  string // of connection state recovery
 
+	// GatewayMinor is the minor version that the gateway announced on this
+	// socket, 0 if it announced none. A command's unknown key may be one that a
+	// newer gateway knows.
+	GatewayMinor int
+
 	// Envelope is set for run:event, as far as the payload could be read.
 	Envelope *Envelope
 }
 
 // Envelope is the payload of run:event ("Envelopes"). A field that is missing
-// or of the wrong type is zero. Strings are unescaped.
+// or of the wrong type is zero. Strings are unescaped and may be kept; Raw and
+// Body are slices of the payload and live as long as it does.
 type Envelope struct {
 	V        int
 	ThreadID string

@@ -1,0 +1,231 @@
+package protocol
+
+// parts are the values of an envelope, as JSON; nil where there is none.
+type parts struct {
+	v, thread, run, sequence, event []byte
+	// typ is the event's type and fields are its other members that have a slot.
+	typ    []byte
+	fields [slots][]byte
+}
+
+// A slot is the place of an event's field in parts.
+type slot uint8
+
+const (
+	noSlot slot = iota
+	slotMessageID
+	slotRole
+	slotDelta
+	slotToolCallID
+	slotToolCallName
+	slotParentMessageID
+	slotInterruptID
+	slotPayload
+	slotTaskID
+	slotChildThreadID
+	slotName
+	slotStatus
+	slotDetached
+	slotCode
+	slotMessage
+	slotTodos
+	slotContent
+	// Fields that an event may have whatever its type.
+	slotThreadID
+	slotRunID
+	slotTimestamp
+	slots
+)
+
+// slotOf returns the slot of a field, noSlot if nobody looks at it.
+func slotOf(name []byte) slot {
+	switch string(name) {
+	case "messageId":
+		return slotMessageID
+	case "role":
+		return slotRole
+	case "delta":
+		return slotDelta
+	case "toolCallId":
+		return slotToolCallID
+	case "toolCallName":
+		return slotToolCallName
+	case "parentMessageId":
+		return slotParentMessageID
+	case "interruptId":
+		return slotInterruptID
+	case "payload":
+		return slotPayload
+	case "taskId":
+		return slotTaskID
+	case "childThreadId":
+		return slotChildThreadID
+	case "name":
+		return slotName
+	case "status":
+		return slotStatus
+	case "detached":
+		return slotDetached
+	case "code":
+		return slotCode
+	case "message":
+		return slotMessage
+	case "todos":
+		return slotTodos
+	case "content":
+		return slotContent
+	case "threadId":
+		return slotThreadID
+	case "runId":
+		return slotRunID
+	case "timestamp":
+		return slotTimestamp
+	}
+	return noSlot
+}
+
+// take gives a member of the envelope its place.
+func (p *parts) take(name, value []byte) {
+	switch string(name) {
+	case "v":
+		p.v = value
+	case "threadId":
+		p.thread = value
+	case "runId":
+		p.run = value
+	case "sequence":
+		p.sequence = value
+	case "event":
+		p.event = value
+	}
+}
+
+// takeField gives a member of the event its place.
+func (p *parts) takeField(name, value []byte) {
+	if string(name) == "type" {
+		p.typ = value
+	} else if s := slotOf(name); s != noSlot {
+		p.fields[s] = value
+	}
+}
+
+// read takes an envelope apart, trouble or not. Of a name that stands twice the
+// last one counts.
+func (p *parts) read(payload []byte) (ok bool) {
+	*p = parts{}
+	envelope, ok := readObject(payload)
+	for _, m := range envelope {
+		p.take([]byte(m.name), m.value)
+	}
+	event, _ := readObject(p.event)
+	for _, m := range event {
+		p.takeField([]byte(m.name), m.value)
+	}
+	return ok
+}
+
+// fill sets e to what p says, as far as it can be read.
+func (k *keeper) fill(e *Envelope, p *parts) {
+	*e = Envelope{ThreadID: k.id(p.thread), RunID: k.id(p.run)}
+	if n, ok := integerOf(p.v); ok && n == int64(int(n)) {
+		e.V = int(n)
+	}
+	e.Sequence, _ = integerOf(p.sequence)
+	if kindOf(p.event) != isObject {
+		return
+	}
+	e.Event.Raw = p.event
+	shape := shapeOf(p.typ)
+	if shape == nil {
+		e.Event.Type = EventType(k.id(p.typ))
+		return
+	}
+	e.Event.Type = shape.typ
+	for i := range shape.fields {
+		f := &shape.fields[i]
+		if value := p.fields[f.slot]; value != nil {
+			k.set(&e.Event, f.slot, value)
+		}
+	}
+}
+
+// set sets the field of e that has this slot.
+func (k *keeper) set(e *Event, s slot, value []byte) {
+	switch s {
+	case slotMessageID:
+		e.MessageID = k.id(value)
+	case slotRole:
+		e.Role = k.id(value)
+	case slotDelta:
+		e.Delta = k.text(value)
+	case slotToolCallID:
+		e.ToolCallID = k.id(value)
+	case slotToolCallName:
+		e.ToolCallName = k.id(value)
+	case slotParentMessageID:
+		e.ParentMessageID = k.id(value)
+	case slotInterruptID:
+		e.InterruptID = k.id(value)
+	case slotTaskID:
+		e.TaskID = k.id(value)
+	case slotChildThreadID:
+		e.ChildThreadID = k.id(value)
+	case slotName:
+		e.SubagentName = k.id(value)
+	case slotStatus:
+		e.Status = k.id(value)
+	case slotDetached:
+		e.Detached = string(value) == "true"
+	case slotCode:
+		if e.Code = k.id(value); kindOf(value) == isNumber {
+			e.Code = string(value)
+		}
+	case slotMessage:
+		if e.Type == RunError {
+			e.Message = k.text(value)
+		} else {
+			e.Body = value
+		}
+	case slotPayload, slotTodos, slotContent:
+		e.Body = value
+	}
+}
+
+// eventShape is a shape of eventShapes, made ready for looking up.
+type eventShape struct {
+	typ    EventType
+	fields []slotted
+}
+
+// slotted is a field with its slot.
+type slotted struct {
+	field
+	slot slot
+}
+
+var shapesByType = func() map[string]*eventShape {
+	shapes := make(map[string]*eventShape, len(eventShapes))
+	for typ, fields := range eventShapes {
+		shape := &eventShape{typ: typ}
+		for _, f := range fields {
+			shape.fields = append(shape.fields, slotted{f, slotOf([]byte(f.name))})
+		}
+		shapes[string(typ)] = shape
+	}
+	return shapes
+}()
+
+// shapeOf returns the shape of the event whose type's JSON is typ, nil if the
+// type is unknown or no string.
+func shapeOf(typ []byte) *eventShape {
+	if kindOf(typ) != isString {
+		return nil
+	}
+	if shape := shapesByType[string(inside(typ))]; shape != nil {
+		return shape
+	}
+	if !hasEscape(typ) {
+		return nil
+	}
+	return shapesByType[textOf(typ)]
+}
