@@ -1,0 +1,173 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"tapedeck/protocol/capture"
+	"tapedeck/protocol/conversation"
+	"tapedeck/recorder"
+)
+
+const (
+	// judgeLimit bounds the bytes that wait to be judged. At the limit the
+	// proxy waits, and with it the traffic.
+	judgeLimit = 8 << 20
+	// judgeDelay lets frames gather before they are judged: waking a goroutine
+	// for each would cost more than judging it, and nobody sees the difference.
+	judgeDelay = 10 * time.Millisecond
+	// judgeAtOnce is how many bytes are judged without waiting for more.
+	judgeAtOnce = 256 << 10
+)
+
+// judge reads what passed in one session, beside the path, and says what it
+// means: runs, threads and findings, for the tape's index and for whoever
+// watches. It is a proxy.Sink. One goroutine does it all, since runs and
+// reconnects cross connections.
+type judge struct {
+	state *conversation.State
+	index func(*recorder.Index)    // the tape's
+	watch func(*conversation.Step) // the live view's; may be nil
+
+	done chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	changed sync.Cond  // pending shrank, grew from nothing, or closed was set
+	pending frames
+	closed  bool
+	waited  int // how often the traffic had to wait
+}
+
+// frames is a batch of frames whose data lie in one buffer.
+type frames struct {
+	list  []capture.Frame // without their Data
+	ends  []int           // of each frame's data in bytes
+	bytes []byte
+}
+
+func (b *frames) add(f *capture.Frame) {
+	b.bytes = append(b.bytes, f.Data...)
+	b.ends = append(b.ends, len(b.bytes))
+	b.list = append(b.list, *f)
+	b.list[len(b.list)-1].Data = nil
+}
+
+// each calls use with each frame in turn.
+func (b *frames) each(use func(*capture.Frame)) {
+	start := 0
+	for i := range b.list {
+		f := b.list[i]
+		f.Data = b.bytes[start:b.ends[i]:b.ends[i]]
+		start = b.ends[i]
+		use(&f)
+	}
+}
+
+// reset empties the batch and keeps its memory, unless that grew out of use.
+func (b *frames) reset() {
+	if cap(b.bytes) > 2*judgeLimit {
+		b.bytes = nil
+	}
+	b.list, b.ends, b.bytes = b.list[:0], b.ends[:0], b.bytes[:0]
+}
+
+// newJudge starts the judge of a session.
+func newJudge(state *conversation.State, index func(*recorder.Index), watch func(*conversation.Step)) *judge {
+	j := &judge{state: state, index: index, watch: watch, done: make(chan struct{})}
+	j.changed.L = &j.mu
+	go j.run()
+	return j
+}
+
+// Frame takes a copy of f. It waits only at the limit.
+func (j *judge) Frame(f *capture.Frame) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.pending.bytes) > judgeLimit {
+		j.waited++
+		for len(j.pending.bytes) > judgeLimit {
+			j.changed.Wait()
+		}
+	}
+	before := len(j.pending.bytes)
+	j.pending.add(f)
+	if len(j.pending.list) == 1 || before < judgeAtOnce && len(j.pending.bytes) >= judgeAtOnce {
+		j.changed.Broadcast()
+	}
+}
+
+// close waits until all that came is judged, and ends the books.
+func (j *judge) close() (waited int) {
+	j.mu.Lock()
+	j.closed = true
+	j.changed.Broadcast()
+	j.mu.Unlock()
+	<-j.done
+	return j.waited
+}
+
+func (j *judge) run() {
+	defer close(j.done)
+	var batch frames
+	for j.next(&batch) {
+		j.judge(&batch)
+		batch.reset()
+	}
+	j.tell(j.state.End(), &recorder.Index{})
+}
+
+// next swaps the empty batch for one that has frames in it. It returns false
+// when there are none and there will be no more.
+func (j *judge) next(batch *frames) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.pending.list) == 0 && !j.closed {
+		j.changed.Wait()
+	}
+	if len(j.pending.bytes) < judgeAtOnce && !j.closed {
+		timer := time.AfterFunc(judgeDelay, j.gathered)
+		j.changed.Wait() // for the timer, for more than enough, or for the end
+		timer.Stop()
+	}
+	*batch, j.pending = j.pending, *batch
+	j.changed.Broadcast()
+	return len(batch.list) > 0
+}
+
+func (j *judge) gathered() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.changed.Broadcast()
+}
+
+// judge observes a batch and writes one index entry for it.
+func (j *judge) judge(batch *frames) {
+	x := &recorder.Index{}
+	batch.each(func(f *capture.Frame) {
+		x.Judged = f.Position
+		j.collect(j.state.Observe(f), x)
+	})
+	j.finish(x)
+}
+
+// tell collects one last step.
+func (j *judge) tell(step *conversation.Step, x *recorder.Index) {
+	j.collect(step, x)
+	j.finish(x)
+}
+
+func (j *judge) collect(step *conversation.Step, x *recorder.Index) {
+	x.Posts = append(x.Posts, step.Posts...)
+	x.Findings = append(x.Findings, step.Findings...)
+	if j.watch != nil {
+		j.watch(step)
+	}
+}
+
+func (j *judge) finish(x *recorder.Index) {
+	x.Runs = j.state.Changed()
+	x.Threads = j.state.ChangedThreads()
+	if j.index != nil {
+		j.index(x)
+	}
+}
