@@ -103,13 +103,3 @@ var eventTypes = []EventType{
 
 // errorCodes are the codes of "Errors".
 var errorCodes = []ErrorCode{InvalidCommand, UnknownRun, DuplicateMessage, ConversationNotFound, ForkPointNotFound}
-
-// Provenance says what a rule rests on.
-type Provenance string
-
-// The provenances.
-const (
-	Stated   Provenance = "stated"   // the page says it
-	Derived  Provenance = "derived"  // it follows from a sentence of the page, which Rule.Follows names
-	Inferred Provenance = "inferred" // the page is silent, and such protocols do it
-)
