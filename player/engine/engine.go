@@ -1,16 +1,17 @@
-// Package engine is a Socket.IO 5 server over Engine.IO 4 for a player: long
-// polling, WebSocket and the upgrade between them, namespaces, rooms,
-// acknowledgements and binary attachments, and the plain JSON form beside it.
-// Payloads go out byte for byte as they were given, and whoever uses it decides
-// when a socket ends and how.
 package engine
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,6 +24,12 @@ type Config struct {
 	ConnectTimeout time.Duration // 45 s, in which a CONNECT must come
 	UpgradeTimeout time.Duration // 10 s
 	MaxPayload     int           // bytes, 1,000,000; Socket.IO's maxHttpBufferSize
+	// MaxQueue is how many bytes may wait for one client, 16 MiB by default.
+	// One packet may be larger if nothing else waits.
+	MaxQueue int
+	// Recovery is how long a lost session can be taken up again by Socket.IO's
+	// connection state recovery. Zero turns it off: no pid, no offsets.
+	Recovery time.Duration
 	// Origins are the origins that cross-origin requests may come from; "*" for
 	// all, none for no CORS headers at all.
 	Origins []string
@@ -30,14 +37,16 @@ type Config struct {
 	Cookie string
 
 	// Connect is asked before a namespace is joined; a Refusal is sent as
-	// CONNECT_ERROR. Nil accepts "/" and no other namespace.
+	// CONNECT_ERROR, and closes a plain socket by 1008. It is not asked when a
+	// session is recovered. Nil accepts "/", plain sockets and nothing else.
 	Connect func(s *Socket) *Refusal
 	// Joined is called when the CONNECT reply is on its way; what it emits
 	// follows the reply.
 	Joined func(s *Socket)
 	// Event is called for each event, one at a time for a socket, in order.
 	Event func(s *Socket, e Event)
-	// Left is called once when a joined socket is gone.
+	// Left is called once when a joined socket is gone. The reason is one of
+	// those that socket.io gives its "disconnect" event, or [ReasonQueue].
 	Left func(s *Socket, reason string)
 
 	Logger *slog.Logger // nil discards
@@ -57,6 +66,9 @@ type Event struct {
 	// Ack answers the event; nil if no acknowledgement was asked for. A second
 	// call does nothing.
 	Ack func(args ...json.RawMessage)
+	// AckBinary is Ack with attachments; args hold their placeholders. It is nil
+	// if Ack is, and on a plain socket.
+	AckBinary func(attachments [][]byte, args ...json.RawMessage)
 }
 
 // Handshake is what a client brought along.
@@ -67,55 +79,250 @@ type Handshake struct {
 	Remote string
 }
 
-// Server is an http.Handler. Use New.
-type Server struct{}
+// The reasons that Left is given. All but ReasonQueue are socket.io's own words.
+const (
+	ReasonTransportClose   = "transport close"
+	ReasonTransportError   = "transport error"
+	ReasonParse            = "parse error"
+	ReasonPing             = "ping timeout"
+	ReasonClientDisconnect = "client namespace disconnect"
+	ReasonServerDisconnect = "server namespace disconnect"
+	ReasonForcedServer     = "forced server close"
+	ReasonForced           = "forced close"
+	ReasonShutdown         = "server shutting down"
+	// ReasonQueue: more than MaxQueue bytes waited for the client.
+	ReasonQueue = "client does not read"
+)
 
-// New returns a server that is ready to serve.
-func New(c Config) *Server { return &Server{} }
+// ErrGone is given to the callback of EmitAck when the socket ended before it
+// was answered.
+var ErrGone = errors.New("socket has been disconnected")
 
-// ServeHTTP serves the two paths, and answers 404 elsewhere.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
-
-// Emit sends an event to all sockets of a namespace that are in a room. The
-// arguments go out as they are.
-func (s *Server) Emit(namespace, room, name string, args ...json.RawMessage) {}
-
-// Sockets returns the sockets that are joined now.
-func (s *Server) Sockets() []*Socket { return nil }
-
-// Close ends all sockets, by 1001 where they are WebSockets, and waits for the
-// server's goroutines, or for ctx.
-func (s *Server) Close(ctx context.Context) error { return nil }
-
-// Socket is a client's place in a namespace, or a plain JSON socket.
-type Socket struct{}
-
-// ID returns the Socket.IO session id.
-func (s *Socket) ID() string { return "" }
-
-// Namespace returns the namespace, "" for a plain socket.
-func (s *Socket) Namespace() string { return "" }
-
-// Handshake returns what the client brought along.
-func (s *Socket) Handshake() Handshake { return Handshake{} }
-
-// Emit sends an event to this socket. The arguments go out as they are.
-func (s *Socket) Emit(name string, args ...json.RawMessage) {}
-
-// EmitBinary sends an event with attachments; args hold their placeholders.
-func (s *Socket) EmitBinary(name string, attachments [][]byte, args ...json.RawMessage) {}
-
-// EmitAck sends an event and calls done with the client's answer, or with an
-// error when the socket ends first.
-func (s *Socket) EmitAck(name string, done func(args []json.RawMessage, err error), args ...json.RawMessage) {
+// Validate reports the first field that cannot be used.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"PingInterval", c.PingInterval}, {"PingTimeout", c.PingTimeout},
+		{"ConnectTimeout", c.ConnectTimeout}, {"UpgradeTimeout", c.UpgradeTimeout}, {"Recovery", c.Recovery},
+	} {
+		if d.value < 0 {
+			return fmt.Errorf("engine config: %s is %v, want a positive duration", d.name, d.value)
+		}
+	}
+	if c.MaxPayload < 0 || c.MaxQueue < 0 {
+		return fmt.Errorf("engine config: MaxPayload %d and MaxQueue %d must be positive", c.MaxPayload, c.MaxQueue)
+	}
+	if strings.HasPrefix(c.PlainPath+"/", c.Path) {
+		return fmt.Errorf("engine config: PlainPath %q lies under Path %q, where Socket.IO answers", c.PlainPath, c.Path)
+	}
+	return nil
 }
 
-// Join and Leave enter and leave a room of the socket's namespace.
-func (s *Socket) Join(room string)  {}
-func (s *Socket) Leave(room string) {}
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.PingInterval, 25 * time.Second}, {&c.PingTimeout, 20 * time.Second},
+		{&c.ConnectTimeout, 45 * time.Second}, {&c.UpgradeTimeout, 10 * time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.MaxPayload == 0 {
+		c.MaxPayload = 1_000_000
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 16 << 20
+	}
+	if c.Path == "" {
+		c.Path = "/socket.io/"
+	}
+	c.Path = "/" + strings.Trim(c.Path, "/") + "/"
+	if c.Path == "//" {
+		c.Path = "/"
+	}
+	switch c.PlainPath {
+	case "":
+		c.PlainPath = "/ws"
+	case "-":
+	default:
+		c.PlainPath = "/" + strings.Trim(c.PlainPath, "/")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
 
-// Disconnect sends a DISCONNECT. With engine it ends the connection too.
-func (s *Socket) Disconnect(engine bool) {}
+// Server is an http.Handler. Use New.
+type Server struct {
+	config Config
+	hub    hub
+	// work counts the goroutines that are the server's: requests, writers,
+	// farewells. It holds one for the server itself until Close.
+	work sync.WaitGroup
 
-// Cut drops the connection as a broken network does: no packet, no close frame.
-func (s *Socket) Cut() {}
+	mu      sync.Mutex // guards what follows
+	conns   map[string]*conn
+	links   map[*link]struct{}
+	parting map[string]time.Time // see part
+	closed  bool
+}
+
+// New returns a server that is ready to serve. It panics if c is not valid; see
+// [Config.Validate].
+func New(c Config) *Server {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	s := &Server{
+		config:  c.withDefaults(),
+		conns:   make(map[string]*conn),
+		links:   make(map[*link]struct{}),
+		parting: make(map[string]time.Time),
+	}
+	s.hub.spaces = make(map[string]*space)
+	s.hub.recovery = c.Recovery
+	s.work.Add(1)
+	return s
+}
+
+// Emit sends an event to all sockets of a namespace that are in a room, or to
+// all of the namespace if room is "". A socket's id is a room of its own. The
+// arguments go out as they are. In the namespace "" are the plain sockets: they
+// get the one argument as data, and several as an array.
+func (s *Server) Emit(namespace, room, name string, args ...json.RawMessage) {
+	s.hub.emit(namespace, room, func(offset string) []packet {
+		return encodeEvent(namespace, "", name, nil, args, offset)
+	})
+}
+
+// EmitRaw sends an event to a room like Emit; array is its JSON array, the name
+// first, and goes out byte for byte. Plain sockets, which have no such form, do
+// not get it.
+func (s *Server) EmitRaw(namespace, room string, array json.RawMessage, attachments ...[]byte) {
+	if namespace == plainNamespace {
+		return
+	}
+	s.hub.emit(namespace, room, func(offset string) []packet {
+		return encodeArray(namespace, array, attachments, offset)
+	})
+}
+
+// Sockets returns the sockets that are joined now, each namespace's in the order
+// in which they joined.
+func (s *Server) Sockets() []*Socket { return s.hub.all() }
+
+// Close ends all sockets, by 1001 where they are WebSockets, and waits for the
+// server's goroutines, callbacks included, or for ctx; then it cuts what is left
+// and returns ctx's error. Requests that come later are answered 503.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	conns := make([]*conn, 0, len(s.conns))
+	for _, c := range s.conns {
+		conns = append(conns, c)
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.end(ReasonShutdown, ending{answer: packetClose, close: closePayload(1001, ReasonShutdown)})
+	}
+	if first {
+		s.work.Done()
+	}
+	done := make(chan struct{})
+	go func() {
+		s.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	links := make([]*link, 0, len(s.links))
+	for l := range s.links {
+		links = append(links, l)
+	}
+	s.mu.Unlock()
+	for _, l := range links {
+		l.cut()
+	}
+	return ctx.Err()
+}
+
+// enter counts a request as work, unless the server is closed.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Add(1)
+	return true
+}
+
+// add registers a connection; false if the server is closed.
+func (s *Server) add(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.conns[c.id] = c
+	s.work.Add(1) // until the connection has said farewell
+	return true
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c.id)
+}
+
+func (s *Server) find(sid string) *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conns[sid]
+}
+
+// partingTime is how long a GET may lag behind the POST that closed its session.
+const partingTime = time.Second
+
+// part notes that a polling client said goodbye while no GET of it was here. A
+// client sends its last GET and its goodbye at once, on two TCP connections; if
+// the goodbye overtakes, that GET must still find an end that is no error.
+func (s *Server) part(sid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for id, until := range s.parting {
+		if now.After(until) {
+			delete(s.parting, id)
+		}
+	}
+	s.parting[sid] = now.Add(partingTime)
+}
+
+// parted reports whether a GET of this session is the one that part waits for.
+func (s *Server) parted(sid string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until, ok := s.parting[sid]
+	delete(s.parting, sid)
+	return ok && time.Now().Before(until)
+}
+
+// newID returns an id of the form that Socket.IO uses: 15 random bytes.
+func newID() string {
+	var b [15]byte
+	rand.Read(b[:]) // never fails, by its documentation
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
