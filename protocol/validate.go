@@ -1,38 +1,97 @@
 package protocol
 
 // Options say how a Validator judges. The zero value judges by the page alone.
-type Options struct{}
+type Options struct {
+	// Schemas describe messages and events in place of the built-in shapes.
+	Schemas *Schemas
+}
 
 // Validator judges messages one by one: what a single message can break. What
 // takes more than one message to see is package conversation's. A Validator is
 // not safe for concurrent use.
 type Validator struct {
-	keep  keeper
-	parts parts
+	schemas *Schemas
+	tools   toolSchemas
+	keep    keeper
+	scanner scanner
+	parts   parts
 }
 
 // NewValidator returns a Validator.
-func NewValidator(o Options) *Validator { return &Validator{} }
+func NewValidator(o Options) *Validator { return &Validator{schemas: o.Schemas} }
 
 // Validate reads m and appends what it breaks to out.
 //
 // It sets m.Envelope if m is a run:event whose payload is an object. An Envelope
-// that m has already is written over, so a caller that keeps one for each message of a
-// frame saves the allocation; otherwise a new one is made. The Validator keeps
-// neither m nor its bytes. Envelopes inside a replay are not judged here: give
-// each of them as a run:event of its own.
+// that m has already is written over, so a caller that keeps one for each
+// message of a frame saves the allocation; otherwise a new one is made. The
+// Validator keeps neither m nor its bytes. Envelopes inside a replay are not
+// judged here: give each of them as a run:event of its own.
 func (v *Validator) Validate(m *Message, out []Finding) []Finding {
+	j := judge{Validator: v, m: m, out: out, first: len(out)}
 	envelope := m.Envelope
 	m.Envelope = nil
-	if m.Name != RunEvent || m.Answer {
-		return out
+	if !j.names() {
+		return j.finish("", "", 0)
 	}
-	if v.parts.read(trim(m.Payload)) {
-		if envelope == nil {
-			envelope = new(Envelope)
+	j.extra()
+	payload := trim(m.Payload)
+	if m.Name == RunEvent && !m.Answer {
+		return j.runEvent(payload, envelope)
+	}
+	if m.Answer && len(payload) == 0 && m.Name != ThreadMessages {
+		return j.finish("", "", 0)
+	}
+	if len(payload) > 0 && !v.scanner.clean(payload) && j.syntax(payload) != readable {
+		return j.finish("", "", 0)
+	}
+	o, _ := readObject(payload)
+	switch {
+	case m.Answer && m.Name == ThreadMessages:
+		j.history(payload, o)
+	case m.Answer:
+		// the page knows no such answer, and responses are permissive
+	case m.Name == Hello:
+		j.hello(payload, o)
+	case m.Name == ProtocolError:
+		j.protocolError(payload, o)
+	case m.Name == TaskStatus:
+		j.taskStatus(payload, o)
+	default:
+		j.command(payload, o)
+	}
+	return j.finish(o.text("threadId"), o.text("runId"), 0)
+}
+
+// runEvent reads and judges an envelope.
+func (j *judge) runEvent(payload []byte, e *Envelope) []Finding {
+	p := &j.parts
+	if !j.scanner.envelope(payload, p) {
+		state := readable
+		if len(payload) > 0 {
+			state = j.syntax(payload)
 		}
-		v.keep.fill(envelope, &v.parts)
-		m.Envelope = envelope
+		if state == notJSON {
+			return j.finish("", "", 0)
+		}
+		p.read(payload)
+		if state == tooDeep {
+			return j.conclude(payload, e)
+		}
 	}
-	return out
+	j.envelope(payload, p)
+	return j.conclude(payload, e)
+}
+
+// conclude gives the message its envelope.
+func (j *judge) conclude(payload []byte, e *Envelope) []Finding {
+	if kindOf(payload) != isObject {
+		return j.finish("", "", 0)
+	}
+	if e == nil {
+		e = new(Envelope)
+	}
+	j.keep.fill(e, &j.parts)
+	j.m.Envelope = e
+	return j.finish(e.ThreadID, e.RunID, e.Sequence)
 }
