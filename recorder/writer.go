@@ -1,13 +1,84 @@
 package recorder
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"tapedeck/protocol/capture"
 )
 
+const (
+	commitDelay  = 15 * time.Millisecond // that a frame waits for others
+	commitFrames = 1000                  // or until so many wait
+	commitBytes  = 1 << 20               // or so many bytes
+	indexDelay   = 100 * time.Millisecond
+	maxPending   = 8 << 20 // bytes that wait for the disk
+	frameCost    = 96      // of a waiting frame, besides its data
+	keepArena    = 2 * maxPending
+	followerWait = time.Second // for followers, when a tape ends
+)
+
 // Writer adds a session to a tape. Its methods are safe for concurrent use.
-type Writer struct{}
+type Writer struct {
+	tape *tapeFile
+	opts WriterOptions
+	tail *beacon
+	wake chan struct{} // there is something to do; holds one
+	done chan struct{} // closed when the goroutine has ended
+	shut chan struct{} // closed when Close has
+
+	mu       sync.Mutex // guards what follows
+	space    sync.Cond  // on mu: fewer bytes wait, or none will be taken any more
+	redactor *redactor
+	next     capture.Position
+	pending  batch
+	since    time.Time // the first pending frame came
+	flight   int       // bytes of the batch that is being written
+	derived  *derived  // nil if there is nothing
+	indexed  time.Time // the last time
+	closing  bool
+	err      error
+	loss     capture.Loss
+
+	// The rest is the goroutine's, and Close's after it.
+	blocks  *blockWriter
+	spare   batch
+	session capture.Session
+	counter uint32 // of the findings
+	gate    func() // called before each commit, for tests; nil is nothing
+}
+
+// batch is frames that wait, with their data in one arena.
+type batch struct {
+	frames []capture.Frame
+	arena  []byte
+}
+
+func (b *batch) bytes() int { return len(b.arena) + frameCost*len(b.frames) }
+
+func (b *batch) add(f *capture.Frame) {
+	at := len(b.arena)
+	b.arena = append(b.arena, f.Data...)
+	b.frames = append(b.frames, *f)
+	// Where the arena moves, the older frames keep what they point at.
+	b.frames[len(b.frames)-1].Data = b.arena[at:len(b.arena):len(b.arena)]
+}
+
+// reset empties the batch and keeps its room, unless a long frame made it huge.
+func (b *batch) reset() {
+	if cap(b.arena) > keepArena {
+		b.arena = nil
+	}
+	clear(b.frames)
+	b.frames, b.arena = b.frames[:0], b.arena[:0]
+}
 
 // WriterOptions configure a Writer. The zero value is ready to use.
 type WriterOptions struct {
@@ -16,31 +87,219 @@ type WriterOptions struct {
 	// Redact names more to be redacted: a header, a field, or a JSON pointer.
 	Redact []string
 	// OnError is called once, on another goroutine, when the tape cannot be
-	// written any more. Frames are counted from then on, and not kept.
+	// written any more. Frames are counted from then on, and not kept. It must not
+	// call Close, which waits for it.
 	OnError func(error)
 }
 
 // OpenWriter opens the tape at path for writing, makes it if it is not there,
-// and begins s on it: ID and First are set.
+// and begins s on it: ID and First are set. It returns ErrLocked within a second
+// if another process has the tape open, and changes nothing unless it succeeds.
 func OpenWriter(path string, s *capture.Session, opts WriterOptions) (*Writer, error) {
-	return &Writer{}, nil
+	// What is asked for is checked before a tape is made for it.
+	if _, err := newRedactor(newSecret(), opts.Redact, opts.KeepSecrets); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := createFile(path, s.Tool, newSecret()); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	tape, err := openFile(path, true)
+	if err != nil {
+		return nil, err
+	}
+	w, err := beginSession(tape, s, opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open tape %q: %w", path, explain(path, err)), tape.close())
+	}
+	go w.run()
+	return w, nil
 }
 
-// Frame adds f, whose position must be the next one. Data is copied. It waits
-// only while 8 MiB of frames wait for the disk, and never fails: an error of
-// the disk is latched, see Err.
-func (w *Writer) Frame(f *capture.Frame) {}
+func beginSession(tape *tapeFile, s *capture.Session, opts WriterOptions) (*Writer, error) {
+	w := &Writer{
+		tape: tape, opts: opts, tail: newBeacon(),
+		wake: make(chan struct{}, 1), done: make(chan struct{}), shut: make(chan struct{}),
+	}
+	w.space.L = &w.mu
+	err := tape.update(func(tx *bolt.Tx) error {
+		secret, err := getMeta(tx, "secret")
+		if err != nil {
+			return err
+		}
+		if w.redactor, err = newRedactor(secret, opts.Redact, opts.KeepSecrets); err != nil {
+			return err
+		}
+		last, err := lastPosition(tx)
+		if err != nil {
+			return err
+		}
+		begun := *s
+		begun.ID, begun.First, begun.Last, begun.Judged = lastSession(tx)+1, last+1, 0, 0
+		begun.Secrets = opts.KeepSecrets
+		begun.Clean, begun.Ended = false, time.Time{}
+		w.session = begun
+		return putSession(tx, &begun)
+	})
+	if err != nil {
+		return nil, err
+	}
+	*s = w.session
+	w.next = s.First
+	w.blocks, err = newBlockWriter(s.ID)
+	return w, err
+}
 
-// Index adds what was derived. The values are written out before it returns or
-// copied.
-func (w *Writer) Index(x *Index) {}
+// lastPosition returns the position of the tape's last frame, 0 if it has none.
+func lastPosition(tx *bolt.Tx) (capture.Position, error) {
+	key, value := tx.Bucket([]byte(frameBucket)).Cursor().Last()
+	if key == nil {
+		return 0, nil
+	}
+	first, h, err := readHeader(key, value)
+	if err != nil {
+		return 0, &LostError{First: first, Last: first, Reason: err}
+	}
+	return first + capture.Position(h.count) - 1, nil
+}
 
-// Reader reads the tape while it is written.
-func (w *Writer) Reader() *Reader { return &Reader{} }
+// lastSession returns the number of the tape's last session, 0 if it has none.
+func lastSession(tx *bolt.Tx) capture.SessionID {
+	key, _ := tx.Bucket([]byte(sessionBucket)).Cursor().Last()
+	return parseSessionKey(key)
+}
+
+func putSession(tx *bolt.Tx, s *capture.Session) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write session %d: %w", s.ID, err)
+	}
+	return put(tx, sessionBucket, sessionKey(s.ID), append(make([]byte, sealSize), text...))
+}
+
+// Frame adds f, whose position must be the next one. Data is copied; what is
+// over 256 MiB is cut. It waits only while 8 MiB of frames wait for the disk, and
+// never fails: an error of the disk is latched, see Err.
+func (w *Writer) Frame(f *capture.Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// A frame longer than the limit passes when nothing else waits.
+	for w.err == nil && !w.closing && w.waiting() > 0 && w.waiting()+len(f.Data)+frameCost > maxPending {
+		w.space.Wait()
+	}
+	if w.err == nil && !w.closing && f.Position != w.next {
+		w.err = fmt.Errorf("record frame %d: the next one is %d", f.Position, w.next)
+		w.signal()
+	}
+	if w.err != nil || w.closing {
+		w.loss.Frames++
+		w.loss.Bytes += uint64(len(f.Data))
+		return
+	}
+	w.next++
+	if len(f.Data) > maxData {
+		cut := *f
+		cut.Data = f.Data[:maxData]
+		cut.Flags |= capture.Cut
+		f = &cut
+	}
+	was := len(w.pending.frames)
+	w.pending.add(w.redactor.frame(f))
+	switch {
+	case was == 0:
+		w.since = time.Now()
+		w.signal()
+	case was+1 == commitFrames || w.pending.bytes() >= commitBytes:
+		w.signal()
+	}
+}
+
+// waiting returns how many bytes wait for the disk.
+func (w *Writer) waiting() int { return w.pending.bytes() + w.flight }
+
+func (w *Writer) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Reader reads the tape while it is written, as far as it was committed. It ends
+// with the Writer.
+func (w *Writer) Reader() *Reader {
+	return newReader(w.tape, w.tail)
+}
 
 // Err returns the error that stopped the recording, nil if it goes on.
-func (w *Writer) Err() error { return nil }
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
 
 // Close commits what is left, marks the session as ended in order, at the given
-// time since it began, and closes the file. A second call does nothing.
-func (w *Writer) Close(at time.Duration) error { return nil }
+// time since it began, and closes the file. Those who follow the tape have a
+// second to read the rest. It returns the error that stopped the recording, if
+// there was one; then the session is not clean, and ends with a Gap frame if the
+// disk takes it. A second call does nothing.
+func (w *Writer) Close(at time.Duration) error {
+	w.mu.Lock()
+	if w.closing {
+		w.mu.Unlock()
+		<-w.shut
+		return nil
+	}
+	w.closing = true
+	w.space.Broadcast()
+	w.signal()
+	w.mu.Unlock()
+
+	<-w.done
+	defer close(w.shut)
+	err := w.end(at)
+	w.tail.end(followerWait)
+	if err := errors.Join(err, w.tape.close()); err != nil {
+		return fmt.Errorf("close tape %q: %w", w.tape.path, err)
+	}
+	return nil
+}
+
+// end writes the session's last row.
+func (w *Writer) end(at time.Duration) error {
+	fault := w.Err() // no Frame is taken any more, so nothing else changes it
+	err := w.tape.update(func(tx *bolt.Tx) error {
+		s := &w.session
+		s.Ended = s.Started.Add(at)
+		s.Clean = fault == nil
+		if fault != nil {
+			if err := w.markGap(tx, at, fault); err != nil {
+				return err
+			}
+		}
+		return putSession(tx, s)
+	})
+	return errors.Join(fault, err)
+}
+
+// markGap says on the tape what is missing from it.
+func (w *Writer) markGap(tx *bolt.Tx, at time.Duration, fault error) error {
+	w.loss.Error = fault.Error()
+	text, err := json.Marshal(w.loss)
+	if err != nil {
+		return err
+	}
+	// The open block may hold frames that were never committed: begin another.
+	blocks, err := newBlockWriter(w.session.ID)
+	if err != nil {
+		return err
+	}
+	s := &w.session
+	s.Last = max(s.Last, s.First-1) + 1
+	s.Fault = fmt.Sprintf("%d frames (%d bytes) are missing from %d on: %v", w.loss.Frames, w.loss.Bytes, s.Last, fault)
+	gap := &capture.Frame{Position: s.Last, At: at, Kind: capture.Gap, Size: int64(len(text)), Data: text}
+	if err := blocks.add(tx, gap); err != nil {
+		return err
+	}
+	return blocks.flush(tx)
+}

@@ -1,0 +1,219 @@
+package recorder
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	bolt "go.etcd.io/bbolt"
+
+	"tapedeck/protocol/capture"
+)
+
+const (
+	blockSize = 256 << 10             // records a block holds at most
+	minRecord = 7                     // bytes of the shortest record
+	maxBlock  = blockSize + blockSize // bytes of records that a block may claim
+)
+
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(blockSize))
+}
+
+// newDecoder returns a decoder that fills the room it is given and no more, so
+// that what a tape claims is checked before anything is allocated.
+func newDecoder() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxData))
+}
+
+// blockWriter adds frames to a tape. It belongs to one goroutine.
+type blockWriter struct {
+	encoder *zstd.Encoder
+	session capture.SessionID
+
+	// The open block.
+	first capture.Position
+	count int
+	last  time.Duration
+	raw   []byte
+
+	// Values lent to the transaction until it ends, and those that came back.
+	lent, spare [][]byte
+}
+
+func newBlockWriter(session capture.SessionID) (*blockWriter, error) {
+	encoder, err := newEncoder()
+	if err != nil {
+		return nil, err
+	}
+	return &blockWriter{encoder: encoder, session: session}, nil
+}
+
+func (w *blockWriter) next() capture.Position { return w.first + capture.Position(w.count) }
+
+// value returns an empty value, with room for its seal.
+func (w *blockWriter) value() []byte {
+	if n := len(w.spare); n > 0 {
+		v := w.spare[n-1]
+		w.spare = w.spare[:n-1]
+		return v[:sealSize]
+	}
+	return make([]byte, sealSize, 4<<10)
+}
+
+// put seals a value and stores it. The value is the transaction's until it ends.
+func (w *blockWriter) put(tx *bolt.Tx, b bucket, key, value []byte) error {
+	w.lent = append(w.lent, value)
+	return put(tx, b, key, value)
+}
+
+// ended takes back the values that were lent to a transaction.
+func (w *blockWriter) ended() {
+	for _, v := range w.lent {
+		if cap(v) <= maxBlock {
+			w.spare = append(w.spare, v)
+		}
+	}
+	clear(w.lent)
+	w.lent = w.lent[:0]
+}
+
+// add appends a frame to the open block. A block that is full is stored, and so
+// are the data of a long frame and the entry of a new connection.
+func (w *blockWriter) add(tx *bolt.Tx, f *capture.Frame) error {
+	var key *[sha256.Size]byte
+	if len(f.Data) > blobFrom {
+		sum := sha256.Sum256(f.Data)
+		if key = &sum; tx.Bucket([]byte(blobBucket)).Get(sum[:]) == nil {
+			value := binary.AppendUvarint(w.value(), uint64(len(f.Data)))
+			if err := w.put(tx, blobBucket, key[:], w.encoder.EncodeAll(f.Data, value)); err != nil {
+				return err
+			}
+		}
+	}
+	if w.count > 0 && (f.Position != w.next() || len(w.raw)+len(f.Data) > blockSize && key == nil || len(w.raw) > blockSize) {
+		if err := w.flush(tx); err != nil {
+			return err
+		}
+		w.count = 0
+	}
+	if w.count == 0 {
+		w.first, w.last, w.raw = f.Position, 0, w.raw[:0]
+	}
+	w.raw = appendRecord(w.raw, f, w.last, key)
+	w.last = f.At
+	w.count++
+	if f.Kind == capture.Open && key == nil {
+		value := binary.AppendUvarint(w.value(), uint64(w.session))
+		return w.put(tx, connectionBucket, positionKey(f.Position), appendRecord(value, f, 0, nil))
+	}
+	return nil
+}
+
+// flush stores the open block as it stands.
+func (w *blockWriter) flush(tx *bolt.Tx) error {
+	if w.count == 0 {
+		return nil
+	}
+	value := binary.AppendUvarint(w.value(), uint64(w.session))
+	value = binary.AppendUvarint(value, uint64(w.count))
+	value = binary.AppendUvarint(value, uint64(len(w.raw)))
+	return w.put(tx, frameBucket, positionKey(w.first), w.encoder.EncodeAll(w.raw, value))
+}
+
+// close ends the open block; the next frame begins a new one.
+func (w *blockWriter) close(tx *bolt.Tx) error {
+	err := w.flush(tx)
+	w.count = 0
+	return err
+}
+
+// block is a block as it is read. It is never changed.
+type block struct {
+	session capture.SessionID
+	records []record
+}
+
+func (b *block) first() capture.Position { return b.records[0].Position }
+func (b *block) last() capture.Position  { return b.records[len(b.records)-1].Position }
+
+// blockHeader is what a block's payload begins with.
+type blockHeader struct {
+	session capture.SessionID
+	count   uint64
+	length  uint64 // of the records
+}
+
+func (p *parser) blockHeader() (h blockHeader, err error) {
+	h.session = capture.SessionID(p.uvarint())
+	h.count, h.length = p.uvarint(), p.uvarint()
+	if p.bad || h.count == 0 || h.length > maxBlock || h.count > h.length/minRecord {
+		return h, fmt.Errorf("%w: %d of them in %d bytes", errRecord, h.count, h.length)
+	}
+	return h, nil
+}
+
+// decodeBlock reads the sealed value of the block whose first frame is given.
+func decodeBlock(decoder *zstd.Decoder, first capture.Position, value []byte) (*block, error) {
+	payload, err := unseal(frameBucket, positionKey(first), value)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{rest: payload}
+	h, err := p.blockHeader()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := decoder.DecodeAll(p.rest, make([]byte, 0, h.length))
+	if err != nil || uint64(len(raw)) != h.length {
+		return nil, fmt.Errorf("decompress %d bytes: got %d: %w", h.length, len(raw), noNil(err))
+	}
+	b := &block{session: h.session, records: make([]record, h.count)}
+	p = parser{rest: raw}
+	var last time.Duration
+	for i := range b.records {
+		r := &b.records[i]
+		r.Position = first + capture.Position(i)
+		p.record(r, last)
+		last = r.At
+	}
+	return b, p.end()
+}
+
+// decodeBlob reads the sealed value of a blob.
+func decodeBlob(decoder *zstd.Decoder, key, value []byte) ([]byte, error) {
+	payload, err := unseal(blobBucket, key, value)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{rest: payload}
+	length := p.uvarint()
+	if p.bad || length > maxData {
+		return nil, fmt.Errorf("%w: a blob of %d bytes", errRecord, length)
+	}
+	data, err := decoder.DecodeAll(p.rest, make([]byte, 0, length))
+	if err != nil || uint64(len(data)) != length {
+		return nil, fmt.Errorf("decompress %d bytes: got %d: %w", length, len(data), noNil(err))
+	}
+	return slices.Clip(data), nil
+}
+
+func noNil(err error) error {
+	if err == nil {
+		return errRecord
+	}
+	return err
+}
+
+// put seals a value and stores it.
+func put(tx *bolt.Tx, b bucket, key, value []byte) error {
+	seal(b, key, value)
+	rows := tx.Bucket([]byte(b))
+	rows.FillPercent = 0.95 // keys grow
+	return rows.Put(key, value)
+}

@@ -1,0 +1,274 @@
+package recorder
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+const (
+	format     = 1 // of the tapes that this package writes
+	secretSize = 32
+
+	lockTries = 6 // to get the lock, lockPause apart: a third of a second
+	lockPause = 50 * time.Millisecond
+)
+
+// tapeFile is an open tape.
+type tapeFile struct {
+	path string
+	file *os.File
+	db   *bolt.DB
+}
+
+// openFile opens an existing tape. The file is locked and looked through before
+// anything in it is trusted, and it is not changed.
+func openFile(path string, write bool) (*tapeFile, error) {
+	t, err := openLocked(path, write)
+	if err != nil {
+		return nil, fmt.Errorf("open tape %q: %w", path, explain(path, err))
+	}
+	return t, nil
+}
+
+func openLocked(path string, write bool) (*tapeFile, error) {
+	file, err := lockFile(path, write)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = errors.New("it is a directory")
+	case info.Size() == 0:
+		err = ErrEmpty
+	default:
+		err = checkPages(file, info.Size())
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	t := &tapeFile{path: path, file: file}
+	if err := t.open(write); err != nil {
+		return nil, err
+	}
+	if err := t.checkFormat(); err != nil {
+		return nil, errors.Join(err, t.db.Close())
+	}
+	return t, nil
+}
+
+// lockFile opens a file and takes its lock. Whoever had the lock may have put
+// another file in its place.
+func lockFile(path string, write bool) (*os.File, error) {
+	flag := os.O_RDONLY
+	if write {
+		flag = os.O_RDWR
+	}
+	for try := range lockTries {
+		if try > 0 {
+			time.Sleep(lockPause)
+		}
+		file, err := os.OpenFile(path, flag, 0)
+		if err != nil {
+			return nil, pathless(err)
+		}
+		ok, err := tryLock(file, write)
+		if ok && stillThere(path, file) {
+			return file, nil
+		}
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+	}
+	return nil, ErrLocked
+}
+
+func stillThere(path string, file *os.File) bool {
+	there, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	mine, err := file.Stat()
+	return err == nil && os.SameFile(there, mine)
+}
+
+// open hands the file to bbolt, which closes it from now on.
+func (t *tapeFile) open(write bool) (err error) {
+	// bbolt panics on what it does not expect, and a file that shrinks beneath its
+	// map is a fault. Neither may take the process with it.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			t.file.Close()
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	options := &bolt.Options{
+		Timeout:        lockTries * lockPause,
+		ReadOnly:       !write,
+		NoFreelistSync: true,
+		FreelistType:   bolt.FreelistMapType,
+		NoStatistics:   true,
+		OpenFile:       func(string, int, os.FileMode) (*os.File, error) { return t.file, nil },
+	}
+	if write && math.MaxInt > math.MaxInt32 && runtime.GOOS != "windows" {
+		// Address space only. A map that must grow waits for all who read.
+		options.InitialMmapSize = 1 << 30
+	}
+	if t.db, err = bolt.Open(t.path, 0o600, options); err != nil {
+		t.file.Close()
+		if errors.Is(err, bolt.ErrTimeout) {
+			return ErrLocked
+		}
+		return fmt.Errorf("map the file: %v", err)
+	}
+	t.db.AllocSize = 1 << 20
+	return nil
+}
+
+// checkFormat refuses what is no tape, and a tape that is too new.
+func (t *tapeFile) checkFormat() error {
+	return t.db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket([]byte(metaBucket))
+		if meta == nil || meta.Get([]byte("format")) == nil {
+			return ErrForeign
+		}
+		text, err := getMeta(tx, "format")
+		if err != nil {
+			return err
+		}
+		version, err := strconv.Atoi(string(text))
+		if err != nil || version < 1 {
+			return fmt.Errorf("%w: its format is %q", ErrDamaged, text)
+		}
+		if version > format {
+			tool, err := getMeta(tx, "tool")
+			if err != nil {
+				tool = []byte("unknown")
+			}
+			return fmt.Errorf("its format is %d (tapedeck %q), and this tapedeck knows %d: %w", version, tool, format, ErrNewer)
+		}
+		for _, b := range buckets() {
+			if tx.Bucket([]byte(b)) == nil {
+				return fmt.Errorf("%w: it has no %s", ErrDamaged, b)
+			}
+		}
+		return nil
+	})
+}
+
+func getMeta(tx *bolt.Tx, key string) ([]byte, error) {
+	value, err := unseal(metaBucket, []byte(key), tx.Bucket([]byte(metaBucket)).Get([]byte(key)))
+	if err != nil {
+		return nil, fmt.Errorf("%w: its %s cannot be read: %w", ErrDamaged, key, err)
+	}
+	return append([]byte(nil), value...), nil
+}
+
+// close gives back the end of the file that is not in use, and closes it.
+func (t *tapeFile) close() error {
+	if !t.db.IsReadOnly() && runtime.GOOS != "windows" {
+		var size int64
+		err := t.db.View(func(tx *bolt.Tx) error { size = tx.Size(); return nil })
+		if info, serr := t.file.Stat(); err == nil && serr == nil && info.Size() > size {
+			t.file.Truncate(size) // an unused end does no harm
+		}
+	}
+	return t.db.Close()
+}
+
+// createFile makes an empty tape at path, whole or not at all: it is made beside
+// it and then given its name, which no other file may have.
+func createFile(path, tool string, secret []byte) error {
+	temporary, err := createTemporary(path, tool, secret)
+	if err != nil {
+		return fmt.Errorf("create tape %q: %w", path, err)
+	}
+	defer os.Remove(temporary)
+	if err := os.Link(temporary, path); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create tape %q: %w", path, fs.ErrExist)
+	} else if err == nil {
+		return nil
+	}
+	// Not every file system has links.
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("create tape %q: %w", path, pathless(err))
+	}
+	return nil
+}
+
+// createTemporary makes an empty tape beside path and returns its name.
+func createTemporary(path, tool string, secret []byte) (string, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return "", pathless(err)
+	}
+	t := &tapeFile{path: file.Name(), file: file}
+	if err = t.open(true); err == nil {
+		err = t.db.Update(func(tx *bolt.Tx) error { return initTape(tx, tool, secret) })
+		err = errors.Join(err, t.close())
+	}
+	if err != nil {
+		os.Remove(t.path)
+		return "", err
+	}
+	return t.path, nil
+}
+
+func initTape(tx *bolt.Tx, tool string, secret []byte) error {
+	for _, b := range buckets() {
+		if _, err := tx.CreateBucket([]byte(b)); err != nil {
+			return err
+		}
+	}
+	for _, row := range []struct{ key, value string }{
+		{"format", strconv.Itoa(format)}, {"tool", tool}, {"secret", string(secret)},
+	} {
+		if err := put(tx, metaBucket, []byte(row.key), append(make([]byte, sealSize), row.value...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newSecret() []byte {
+	secret := make([]byte, secretSize)
+	rand.Read(secret) // never fails
+	return secret
+}
+
+// explain adds what to do.
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, ErrDamaged):
+		return fmt.Errorf("%w\nSave what can be read of it with: tapedeck repair %s", err, path)
+	case errors.Is(err, ErrForeign):
+		return fmt.Errorf("%w\nIf it once was one, save what can be read of it with: tapedeck repair %s", err, path)
+	}
+	return err
+}
+
+// pathless takes the path out of an error whose caller names it.
+func pathless(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
