@@ -52,7 +52,8 @@ type Packet struct {
 	Direction  capture.Direction
 
 	Engine Engine
-	// Type and what follows are set if Engine is EngineMessage or PlainJSON.
+	// Type and what follows are set if Engine is EngineMessage or PlainJSON. Of
+	// an Opaque packet they hold what was read before the trouble.
 	Type      Type
 	Namespace string // "/" by default; "" in a plain message
 	// ID is the acknowledgement id, its digits as sent; "" if there is none.
@@ -61,13 +62,15 @@ type Packet struct {
 	Name    string
 	NameRaw []byte
 	// Args are the JSON values after the name of an event, or those of an
-	// acknowledgement; for the other types, one value or none.
+	// acknowledgement; for the other types, and for EngineOpen, one value or
+	// none.
 	Args [][]byte
 	// Offset is the trailing argument that connection state recovery adds to an
 	// event; it is not in Args. It is recognised once the gateway gave the
 	// namespace a pid.
 	Offset string
-	// Attachments are the binary parts, in the order of their placeholders.
+	// Attachments are the binary parts as they came; a placeholder's num counts
+	// them from 0.
 	Attachments [][]byte
 	// Answers is the packet that an Ack answers, and Asked that packet's name;
 	// zero if nobody is known to have asked.

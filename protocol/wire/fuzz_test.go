@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	"tapedeck/protocol/capture"
+)
+
+// FuzzDecoder decodes a sequence of frames. In the input, each line is a frame:
+// its first byte is the kind, the direction and the connection, the second its
+// flags, and the rest its data.
+func FuzzDecoder(f *testing.F) {
+	for _, path := range captureFiles(f) {
+		_, frames := readCapture(f, path)
+		var seed bytes.Buffer
+		for i := range frames {
+			if frame := &frames[i]; !bytes.Contains(frame.Data, []byte("\n")) {
+				seed.Write([]byte{byte(frame.Kind)<<4 | (max(byte(frame.Direction), 1)-1)<<2, byte(frame.Flags)})
+				seed.Write(frame.Data)
+				seed.WriteByte('\n')
+			}
+		}
+		f.Add(seed.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var d Decoder
+		for i, line := range bytes.Split(input, []byte("\n")) {
+			if len(line) < 2 {
+				continue
+			}
+			frame := capture.Frame{
+				Position: capture.Position(i + 1), Connection: capture.Position(line[0] & 3),
+				Direction: capture.Direction(line[0]>>2&1 + 1), Kind: capture.Kind(line[0] >> 4),
+				Flags: capture.Flags(line[1]), Data: line[2:], Size: int64(len(line)),
+			}
+			before := bytes.Clone(frame.Data)
+			packets := d.Decode(&frame)
+			checkPackets(t, &frame, packets)
+			if !bytes.Equal(before, frame.Data) {
+				t.Fatal("the frame's data was changed")
+			}
+			checkWhole(t, &d, &frame, packets)
+		}
+	})
+}
+
+// checkWhole: what came in is in the packets, or waits for its attachments.
+func checkWhole(t *testing.T, d *Decoder, f *capture.Frame, packets []Packet) {
+	switch f.Kind {
+	case capture.Text, capture.Binary, capture.Stream:
+	default:
+		return
+	}
+	for i := range packets {
+		if bytes.Equal(packets[i].Raw, f.Data) || len(packets[i].Attachments) > 0 {
+			return
+		}
+	}
+	for _, direction := range d.connections[f.Connection].halves {
+		for _, h := range direction {
+			if h.pending != nil && (bytes.Equal(h.pending.Raw, f.Data) || len(h.pending.Attachments) > 0) {
+				return
+			}
+		}
+	}
+	t.Fatalf("a %s of %q is in none of %d packets", f.Kind, f.Data, len(packets))
+}
+
+// FuzzJSON holds the splitter against package json: what one takes, the other
+// does too.
+func FuzzJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":[1,-0.5e+3,true,false,null,"\u00e9\"\\"]}`, `[]`, `{}`, ` [ { "a" : [ ] } ] `, `"plain"`, `01`, `1.`, `-`, `+1`, `.5`, `1e`,
+		`[1,]`, `{"a":}`, `{"a"}`, `{,}`, `"\x"`, `"\u12g4"`, "\"\x1f\"", "\"\x7f\"", `nul`, `NaN`, `Infinity`, `[1}`, `{"a":1]`, `"`, `"\`, ``, ` `,
+		`{"a":1}{`, "\"abcdefghijklmnop\\\"q\"", "[\"€uro and more than eight bytes\"]", "\ufeff1", "\u00a01",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !utf8.Valid(text) || bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) >= 10_000 {
+			return
+		}
+		s := splitter{b: text}
+		got := s.value() && s.atEnd()
+		if want := json.Valid(text); got != want {
+			t.Fatalf("%q: valid %t, package json says %t; stopped at %d", text, got, want, s.i)
+		}
+		if !got {
+			if reason, at := s.complaint(); reason == "" || at >= len(text) {
+				t.Fatalf("%q: complaint %q at byte %d", text, reason, at)
+			}
+			return
+		}
+		for num := range placeholders(text) { // it must come to an end, on whatever is valid
+			if num != nil && !json.Valid(num) {
+				t.Fatalf("%q: a placeholder's num is %q", text, num)
+			}
+		}
+	})
+}
