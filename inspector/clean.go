@@ -153,7 +153,7 @@ func fit(s string, width int, total int64, ellipsis string) string {
 		return shown
 	}
 	hidden := ellipsis + "+" + FormatSize(total)
-	if Width(hidden) > width/2 {
+	if Width(hidden) > width/3 {
 		hidden = ellipsis
 	}
 	room := width - Width(hidden)

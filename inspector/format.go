@@ -9,15 +9,15 @@ import (
 	"tapedeck/protocol/conversation"
 )
 
-// FormatDuration writes a length of time in a few characters: "840µs",
+// FormatDuration writes a length of time in a few characters: "0.8ms",
 // "310ms", "1.8s", "42s", "2m04s", "1h02m". A negative one, which only a clock
 // that jumped can give, is "0ms".
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return "0ms"
-	case d < time.Millisecond:
-		return strconv.FormatInt(d.Microseconds(), 10) + "µs"
+	case d < 950*time.Microsecond:
+		return "0." + strconv.FormatInt(max(d.Round(100*time.Microsecond).Microseconds()/100, 1), 10) + "ms"
 	case d < 999500*time.Microsecond:
 		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + "ms"
 	case d < 9950*time.Millisecond:

@@ -1,0 +1,514 @@
+package inspector
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/protocol"
+	"tapedeck/protocol/conversation"
+)
+
+// Label returns what a row is: its glyph, its word and its id.
+func (r *Row) Label(look *Look) []Piece {
+	style := r.style()
+	pieces := []Piece{{style, r.Glyph(look)}, {Plain, " "}, {style, Clean(r.word())}}
+	if r.ID != "" && r.ID != r.Run && r.Kind != KindCommand {
+		pieces = append(pieces, Piece{Dim, " " + look.fit(r.ID, 24, 0)})
+	}
+	return pieces
+}
+
+// Summary returns what a row came to, in at most width columns.
+func (r *Row) Summary(look *Look, width int) []Piece {
+	var pieces []Piece
+	if r.State == Cut && (r.Streams() || r.Kind == KindSubagent) {
+		pieces = append(pieces, Piece{Bad, look.glyph("↯", "!") + " cut off"}, Piece{Plain, "  "})
+	}
+	if r.Replayed > 0 && r.Kind != KindReplay {
+		pieces = append(pieces, Piece{Dim, look.glyph("↻", "@") + " replayed"}, Piece{Plain, "  "})
+	}
+	if r.Repeats > 0 {
+		pieces = append(pieces, Piece{Warn, FormatCount(r.Repeats, "repeat")}, Piece{Plain, "  "})
+	}
+	if r.Detail != nil {
+		pieces = append(pieces, r.Detail.summary(r, look, width-columns(pieces))...)
+	}
+	return trimPieces(pieces, width, look)
+}
+
+// trimPieces cuts pieces at a width, and leaves no space at the end.
+func trimPieces(pieces []Piece, width int, look *Look) []Piece {
+	used := 0
+	for i := range pieces {
+		w := Width(pieces[i].Text)
+		if used+w > width {
+			pieces[i].Text = cutColumns(pieces[i].Text, width-used, look.ellipsis())
+			pieces = pieces[:i+1]
+			break
+		}
+		used += w
+	}
+	for n := len(pieces); n > 0; n-- {
+		if pieces[n-1].Text = strings.TrimRight(pieces[n-1].Text, " "); pieces[n-1].Text != "" {
+			return pieces[:n]
+		}
+	}
+	return nil
+}
+
+// cutColumns cuts a text that is clean already.
+func cutColumns(s string, width int, ellipsis string) string {
+	if Width(s) <= width {
+		return s
+	}
+	if width < Width(ellipsis) {
+		return ""
+	}
+	shown, _ := firstColumns(s, width-Width(ellipsis))
+	return shown + ellipsis
+}
+
+func (r *Row) word() string {
+	switch r.Kind {
+	case KindTool:
+		if r.Name == "" {
+			return "tool"
+		}
+		return r.Name
+	case KindSubagent:
+		if r.Name == "" {
+			return "subagent"
+		}
+		return "subagent " + r.Name
+	case KindCopy:
+		return r.Name + " again"
+	}
+	return r.Name
+}
+
+// Glyph returns the one character that stands for a row's kind and state.
+func (r *Row) Glyph(look *Look) string {
+	nice, plain := "·", "."
+	switch r.Kind {
+	case KindCommand:
+		nice, plain = "›", ">"
+	case KindHello:
+		nice, plain = "≡", "="
+	case KindRefusal:
+		nice, plain = "✖", "x"
+	case KindLifecycle:
+		nice, plain = statusGlyph(lifecycleStatus(r.Name))
+	case KindReasoning:
+		nice, plain = "~", "~"
+	case KindText:
+		nice, plain = "¶", "T"
+	case KindTool:
+		nice, plain = "⚙", "*"
+	case KindDecision:
+		nice, plain = "?", "?"
+	case KindTodos:
+		nice, plain = "☑", "+"
+	case KindSubagent:
+		nice, plain = "◆", "&"
+		if a, ok := r.Detail.(*Agent); ok && a.Detached {
+			nice, plain = "◌", "o"
+		}
+	case KindTask:
+		nice, plain = "◌", "o"
+	case KindReplay:
+		nice, plain = "↻", "@"
+	case KindCopy:
+		nice, plain = "≠", "!"
+	case KindExchange:
+		nice, plain = "⇄", "%"
+	case KindConnection:
+		nice, plain = "○", "o"
+	case KindMark:
+		nice, plain = "!", "!"
+	}
+	return look.glyph(nice, plain)
+}
+
+func (r *Row) style() Style {
+	if r.Replayed > 0 && r.Envelopes == 0 {
+		return Dim
+	}
+	switch r.Kind {
+	case KindCommand:
+		return Client
+	case KindRefusal:
+		return Bad
+	case KindReasoning:
+		return Thought
+	case KindText:
+		return Said
+	case KindTool:
+		return Worked
+	case KindDecision:
+		return Human
+	case KindTodos, KindSubagent, KindTask:
+		return Key
+	case KindCopy:
+		return Warn
+	case KindLifecycle:
+		return statusStyle(lifecycleStatus(r.Name))
+	case KindReplay, KindHello, KindUnknown, KindMessage, KindPacket, KindFrame, KindExchange, KindConnection:
+		if r.State == Failed {
+			return Warn
+		}
+		return Dim
+	case KindMark:
+		if r.State == Failed {
+			return Bad
+		}
+		return Warn
+	}
+	return Plain
+}
+
+func lifecycleStatus(name string) conversation.Status {
+	return statusAfter("", protocol.EventType(name))
+}
+
+// statusGlyph returns a status's glyph, and the one for ASCII.
+func statusGlyph(s conversation.Status) (nice, plain string) {
+	switch s {
+	case conversation.Running:
+		return "▶", ">"
+	case conversation.Paused:
+		return "⏸", "="
+	case conversation.Finished:
+		return "✔", "v"
+	case conversation.Cancelled:
+		return "⊘", "-"
+	case conversation.Failed:
+		return "✖", "x"
+	case conversation.Truncated:
+		return "↯", "!"
+	}
+	return "·", "."
+}
+
+func statusStyle(s conversation.Status) Style {
+	switch s {
+	case conversation.Running:
+		return Key
+	case conversation.Paused:
+		return Human
+	case conversation.Finished:
+		return Good
+	case conversation.Cancelled:
+		return Warn
+	case conversation.Failed, conversation.Truncated:
+		return Bad
+	}
+	return Plain
+}
+
+// severityGlyph returns a severity's glyph, and the one for ASCII.
+func severityGlyph(s protocol.Severity) (nice, plain string) {
+	switch s {
+	case protocol.Error:
+		return "✖", "x"
+	case protocol.Warning:
+		return "⚠", "!"
+	}
+	return "·", "."
+}
+
+func severityStyle(s protocol.Severity) Style {
+	switch s {
+	case protocol.Error:
+		return Bad
+	case protocol.Warning:
+		return Warn
+	}
+	return Notice
+}
+
+// stallAfter is the silence that is worth a word.
+const stallAfter = 2 * time.Second
+
+func (s *Stream) summary(r *Row, look *Look, width int) []Piece {
+	var pieces []Piece
+	if width >= 44 {
+		pieces = append(pieces, Piece{Dim, FormatCount(s.Deltas, "delta")})
+		if rate := s.Rate(); rate > 0 {
+			pieces = append(pieces, Piece{Dim, " " + formatRate(rate)})
+		}
+		pieces = append(pieces, Piece{Plain, "  "})
+	}
+	if s.Stall > stallAfter {
+		pieces = append(pieces, Piece{Warn, look.glyph("┄ ", "- ") + FormatDuration(s.Stall) + " silent"}, Piece{Plain, "  "})
+	}
+	room := width - columns(pieces)
+	if r.State == Open { // the newest words are those to watch
+		if tail := lastColumns(s.Text(), max(room-2, 0), look.ellipsis()); s.Deltas > 0 {
+			pieces = append(pieces, Piece{r.style(), `"` + tail + `"`})
+		}
+		return pieces
+	}
+	if s.Deltas == 0 {
+		return append(pieces, Piece{Dim, "(empty)"})
+	}
+	return append(pieces, Piece{r.style(), look.quote(s.Text(), room, 0)})
+}
+
+func formatRate(perSecond float64) string {
+	if perSecond >= 10 {
+		return groupDigits(int(perSecond+0.5)) + "/s"
+	}
+	return strconv.FormatFloat(perSecond, 'f', 1, 64) + "/s"
+}
+
+func (c *Call) summary(_ *Row, look *Look, width int) []Piece {
+	var pieces []Piece
+	size := int64(len(c.Args.joined))
+	switch {
+	case c.Complete && !c.Valid:
+		pieces = append(pieces, Piece{Bad, look.glyph("✖", "x") + " no JSON "})
+	case !c.Complete:
+		pieces = append(pieces, Piece{Dim, FormatCount(c.Args.Deltas, "delta") + " "})
+	}
+	pieces = append(pieces, Piece{Plain, look.fit(c.Args.Text(), max(width*2/5, 8), size)})
+	if c.Result == nil {
+		if c.Complete {
+			pieces = append(pieces, Piece{Dim, "  no result"})
+		}
+		return pieces
+	}
+	took := ""
+	if c.Complete {
+		took = "  " + FormatDuration(c.Result.After)
+	}
+	if c.Result.Human > 0 {
+		took += " + " + FormatDuration(c.Result.Human) + " human"
+	}
+	if c.Result.Run != "" {
+		took += " (in run " + shortID(c.Result.Run) + ")"
+	}
+	pieces = append(pieces, Piece{Dim, " " + look.glyph("→", "->") + " "})
+	room := width - columns(pieces) - Width(took)
+	return append(pieces, Piece{Plain, look.fit(c.Result.Head, max(room, 6), max(int64(c.Result.Bytes), int64(len(c.Result.Head))))}, Piece{Dim, took})
+}
+
+func (d *Decision) summary(_ *Row, look *Look, width int) []Piece {
+	var reply []Piece
+	if d.Reply == nil {
+		reply = []Piece{{Human, "  waiting for a person"}}
+	} else {
+		value := look.fit(d.Reply.Value, max(width/3, 8), int64(d.Reply.Bytes))
+		reply = []Piece{{Dim, "  " + look.glyph("‹", "<") + " "}, {Strong, value}, {Human, " after " + FormatDuration(d.Reply.After)}}
+	}
+	return append([]Piece{{Plain, look.fit(d.Payload, max(width-columns(reply), 8), int64(d.Bytes))}}, reply...)
+}
+
+func (t *Talk) summary(r *Row, look *Look, width int) []Piece {
+	reply, extras := t.replyPieces(r, look, width), t.extras()
+	if columns(reply)+columns(extras)+12 > width {
+		extras = nil
+	}
+	room := max(width-columns(reply)-columns(extras), 8)
+	var pieces []Piece
+	switch {
+	case t.InputBytes > 0:
+		pieces = []Piece{{Strong, look.quote(t.Input, room, int64(t.InputBytes))}}
+	case t.Answer != "":
+		pieces = []Piece{{Dim, Clean(t.About) + " "}, {Strong, look.fit(t.Answer, max(room-Width(Clean(t.About))-1, 4), 0)}}
+	case t.About != "":
+		pieces = []Piece{{Dim, look.fit(t.About, room, 0)}}
+	default:
+		pieces = []Piece{{Dim, look.fit(r.Thread, room, 0)}}
+	}
+	return append(append(pieces, extras...), reply...)
+}
+
+// extras are what a command brings along.
+func (t *Talk) extras() []Piece {
+	var pieces []Piece
+	if t.Attachments > 0 {
+		pieces = append(pieces, Piece{Key, "  " + FormatCount(t.Attachments, "attachment")})
+	}
+	if n := len(t.Tools); n > 0 {
+		pieces = append(pieces, Piece{Key, "  " + FormatCount(n, "client tool")})
+	}
+	if t.Fork != "" {
+		pieces = append(pieces, Piece{Key, "  forks from " + Clean(t.Fork)})
+	}
+	return pieces
+}
+
+func (t *Talk) replyPieces(r *Row, look *Look, width int) []Piece {
+	arrow := "  " + look.glyph("‹", "<") + " "
+	switch a := t.Reply; {
+	case a == nil && r.State == Cut:
+		return []Piece{{Warn, arrow + "no answer"}}
+	case a == nil:
+		return []Piece{{Dim, arrow + look.glyph("…", "...")}}
+	case !a.OK && a.Code != "":
+		text := look.glyph("✖", "x") + " " + Clean(string(a.Code))
+		if a.Message != "" {
+			text += " " + look.quote(a.Message, max(width/2-Width(text), 8), 0)
+		}
+		return []Piece{{Dim, arrow}, {Bad, text}, {Dim, " " + FormatDuration(a.After)}}
+	case a.History != nil:
+		return []Piece{{Dim, arrow}, {Plain, a.History.describe(look)}, {Dim, " " + FormatDuration(a.After)}}
+	case a.By == "ack":
+		return []Piece{{Dim, arrow + "ok " + FormatDuration(a.After)}}
+	case !a.OK:
+		return []Piece{{Dim, arrow}, {Warn, "too late: " + Clean(a.By)}, {Dim, " " + FormatDuration(a.After)}}
+	}
+	return []Piece{{Dim, arrow + FormatDuration(t.Reply.After)}}
+}
+
+func (h *History) describe(look *Look) string {
+	parts := []string{FormatCount(h.Messages, "message")}
+	if h.Replayed > 0 {
+		replay := look.glyph("↻ ", "replay of ") + FormatCount(h.Replayed, "envelope")
+		if h.Truncated {
+			replay += ", beginning dropped"
+		}
+		parts = append(parts, replay)
+	}
+	if h.Pending {
+		parts = append(parts, "a decision waits")
+	}
+	if h.Todos {
+		parts = append(parts, "todos")
+	}
+	if h.Task {
+		parts = append(parts, "a task")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t *Todos) summary(_ *Row, look *Look, width int) []Piece {
+	done, current := 0, ""
+	for _, item := range t.Items {
+		switch strings.ToLower(item.Status) {
+		case "done", "completed", "complete", "finished":
+			done++
+		case "in_progress", "in-progress", "active", "running", "doing":
+			current = item.Content
+		}
+	}
+	pieces := []Piece{{Plain, fmt.Sprintf("%d of %d done", done, len(t.Items))}, {Dim, fmt.Sprintf(", %d changed", t.Changed)}}
+	if current == "" && len(t.Items) > 0 && done < len(t.Items) {
+		current = t.Items[0].Content
+	}
+	if current != "" {
+		pieces = append(pieces, Piece{Dim, "  " + look.glyph("▸", ">") + " "})
+		pieces = append(pieces, Piece{Plain, look.fit(current, max(width-columns(pieces), 4), 0)})
+	}
+	return pieces
+}
+
+func (a *Agent) summary(r *Row, look *Look, width int) []Piece {
+	var pieces []Piece
+	switch {
+	case a.Detached:
+		pieces = append(pieces, Piece{Warn, "detached"}, Piece{Dim, " after " + FormatDuration(r.Took()) + ", goes on in the background"})
+	case r.State == Open:
+		pieces = append(pieces, Piece{Key, "at work"})
+	case r.State == Failed:
+		pieces = append(pieces, Piece{Bad, look.glyph("✖", "x") + " " + Clean(a.Status)}, Piece{Dim, " " + FormatDuration(r.Took())})
+	case a.Status != "":
+		pieces = append(pieces, Piece{Good, Clean(a.Status)}, Piece{Dim, " " + FormatDuration(r.Took())})
+	}
+	if a.Envelopes > 0 {
+		pieces = append(pieces, Piece{Dim, ", " + FormatCount(a.Envelopes, "envelope") + " of its own"})
+	}
+	if a.Child != "" {
+		pieces = append(pieces, Piece{Dim, "  thread " + look.fit(a.Child, max(width-columns(pieces)-9, 6), 0)})
+	}
+	return pieces
+}
+
+func (p *Replay) summary(r *Row, _ *Look, _ int) []Piece {
+	pieces := []Piece{{Dim, fmt.Sprintf("%s, seq %s", FormatCount(p.Envelopes, "envelope"), r.sequences())}}
+	switch p.New {
+	case 0:
+		pieces = append(pieces, Piece{Dim, ", all seen before"})
+	case p.Envelopes:
+		pieces = append(pieces, Piece{Dim, ", none seen live"})
+	default:
+		pieces = append(pieces, Piece{Dim, fmt.Sprintf(", %d not seen live", p.New)})
+	}
+	if p.Different > 0 {
+		pieces = append(pieces, Piece{Bad, fmt.Sprintf(", %d differ from what came live", p.Different)})
+	}
+	if p.Truncated {
+		pieces = append(pieces, Piece{Warn, ", beginning dropped"})
+	}
+	return pieces
+}
+
+func (n *Note) summary(r *Row, look *Look, width int) []Piece {
+	var pieces []Piece
+	if n.Count > 1 {
+		pieces = append(pieces, Piece{Strong, groupDigits(n.Count) + look.glyph("× ", "x ")})
+	}
+	if n.Said != "" {
+		style := Plain
+		if r.State == Failed {
+			style = r.style()
+		} else if r.Kind == KindLifecycle {
+			style = Dim
+		}
+		pieces = append(pieces, Piece{style, Clean(n.Said)}, Piece{Plain, "  "})
+	}
+	if n.Text != "" {
+		style := Dim
+		if r.State == Failed {
+			style = Plain
+		}
+		pieces = append(pieces, Piece{style, look.fit(n.Text, max(width-columns(pieces), 4), n.Bytes/int64(max(n.Count, 1)))})
+	}
+	return pieces
+}
+
+func (x *Exchange) summary(r *Row, look *Look, width int) []Piece {
+	status, style := "…", Dim
+	switch {
+	case x.Status >= 400:
+		status, style = strconv.Itoa(x.Status), Bad
+	case x.Status != 0:
+		status, style = strconv.Itoa(x.Status), Good
+	case look.ASCII:
+		status = "..."
+	}
+	after := []Piece{{Plain, " "}, {style, status}}
+	if x.Made {
+		after = append(after, Piece{Warn, " by the proxy"})
+	}
+	after = append(after, Piece{Dim, " " + FormatSize(x.ResponseBytes)})
+	if r.State != Open {
+		after = append(after, Piece{Dim, " " + FormatDuration(r.Took())})
+	}
+	if x.Error != "" {
+		after = append(after, Piece{Bad, " " + look.fit(x.Error, max(width/3, 10), 0)})
+	}
+	target := look.fit(x.Method+" "+x.Target, max(width-columns(after), 8), 0)
+	return append([]Piece{{Plain, target}}, after...)
+}
+
+// sequences writes a row's sequence numbers: "41", "41-52", or nothing.
+func (r *Row) sequences() string {
+	switch {
+	case r.FirstSeq == 0:
+		return ""
+	case r.FirstSeq == r.LastSeq:
+		return strconv.FormatInt(r.FirstSeq, 10)
+	}
+	return fmt.Sprintf("%d-%d", r.FirstSeq, r.LastSeq)
+}
+
+// shortID is an id's beginning where it is too long for a column.
+func shortID(id string) string {
+	if len(id) <= 12 {
+		return Clean(id)
+	}
+	return Clean(cutBytes(id, 8))
+}
