@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tapedeck/protocol/capture"
 )
 
@@ -98,6 +100,33 @@ func FuzzJSON(f *testing.F) {
 			if num != nil && !json.Valid(num) {
 				t.Fatalf("%q: a placeholder's num is %q", text, num)
 			}
+		}
+	})
+}
+
+// FuzzScanner scans any bytes: how they are cut makes no difference, and what is
+// held comes out whole.
+func FuzzScanner(f *testing.F) {
+	stream, _ := conversation(&key)
+	f.Add(stream[:700], uint8(3), uint16(100), uint8(0))
+	stream, _ = conversation(nil)
+	f.Add(stream[:700], uint8(1), uint16(10), uint8(1))
+	f.Add(newDeflater(f, false).frame(f, nil, "some text some text"), uint8(9), uint16(1000), uint8(1))
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), uint8(5), uint16(0), uint8(2))
+	f.Fuzz(func(t *testing.T, stream []byte, cut uint8, limit uint16, deflate uint8) {
+		opts := ScannerOptions{Limit: int(limit), Deflate: Deflate(deflate % 3)}
+		want, _ := scan(NewScanner(opts), stream, len(stream)+1)
+		got, _ := scan(NewScanner(opts), stream, int(cut))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("cut at %d (-whole +cut):\n%s", cut, diff)
+		}
+		opts.Hold = true
+		held, raw := scan(NewScanner(opts), stream, int(cut))
+		if diff := cmp.Diff(want, held); diff != "" {
+			t.Fatalf("held (-free +held):\n%s", diff)
+		}
+		if len(raw) != len(stream) {
+			t.Fatalf("%d raw bytes of %d", len(raw), len(stream))
 		}
 	})
 }
