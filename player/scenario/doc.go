@@ -17,24 +17,24 @@
 //
 // A run begins with RUN_STARTED and ends with RUN_FINISHED by itself. Its steps:
 //
-//	- text: Hello                       # or {content, fill, repeat, id, role, stall, steps, open}
-//	- reasoning: Let me see             # the same keys
-//	- tool: {name, id, arguments, argumentsText, took, result, fill, noResult}
-//	- result: {of: ID, content: …}      # of a tool with noResult
-//	- clientTool: {name, id, kind, arguments, otherwise: […]}
-//	- interrupt: {id, payload}          # neighbours make one pause
-//	- answer: [{if: approve, steps: […]}, {steps: […]}]
-//	- todos: [{content, status}]
-//	- subagent: {name, id, prompt, steps, status, result}
-//	- parallel: [[steps], [steps]]      # lanes, merged by time
-//	- wait: 2s
-//	- error: {code, message}            # ends the run, as do cancel and finish
-//	- raw: {event, json, version, thread, run, sequence, skip, repeat, extra}
-//	- send: {message, payload, binary}  # a message other than run:event
-//	- drop: true                        # cuts the room's sockets; close closes them
-//	- forget: true                      # the gateway restarts
-//	- expect: thread:messages           # or {command, within}: waits for the client
-//	- open: {thread, input, steps}      # a run that no client asked for
+//   - text: Hello                       # or {content, fill, repeat, id, role, stall, steps, open}
+//   - reasoning: Let me see             # the same keys
+//   - tool: {name, id, arguments, argumentsText, took, result, fill, noResult}
+//   - result: {of: ID, content: …}      # of a tool with noResult
+//   - clientTool: {name, id, kind, arguments, otherwise: […]}
+//   - interrupt: {id, payload}          # neighbours make one pause
+//   - answer: [{if: approve, steps: […]}, {steps: […]}]
+//   - todos: [{content, status}]
+//   - subagent: {name, id, prompt, steps, status, result}
+//   - parallel: [[steps], [steps]]      # lanes, merged by time
+//   - wait: 2s
+//   - error: {code, message}            # ends the run, as do cancel and finish
+//   - raw: {event, json, version, thread, run, sequence, skip, repeat, extra}
+//   - send: {message, payload, binary}  # a message other than run:event
+//   - drop: true                        # cuts the room's sockets; close closes them
+//   - forget: true                      # the gateway restarts
+//   - expect: thread:messages           # or {command, within}: waits for the client
+//   - open: {thread, input, steps}      # a run that no client asked for
 //
 // A text, a reasoning and a tool may have a pace of their own: ttft, rate (a
 // number or max), jitter and chunk, which is whole, word, char, grapheme,

@@ -12,9 +12,10 @@ import (
 
 // event builds an event object, its members in the order they are given.
 type event struct {
-	kind protocol.EventType
-	id   string
-	json []byte
+	kind  protocol.EventType
+	id    string
+	json  []byte
+	piece []byte
 }
 
 func newEvent(kind protocol.EventType) event {
@@ -36,6 +37,13 @@ func (e event) text(key, value string) event {
 	return e
 }
 
+// delta adds the delta, which is a JSON string.
+func (e event) delta(piece []byte) event {
+	e = e.raw("delta", piece)
+	e.piece = piece
+	return e
+}
+
 // raw adds a member whose value is JSON, unless it is empty.
 func (e event) raw(key string, value []byte) event {
 	if len(value) > 0 {
@@ -45,7 +53,7 @@ func (e event) raw(key string, value []byte) event {
 }
 
 func (e event) act() script.Event {
-	return script.Event{Type: e.kind, ID: e.id, JSON: append(e.json, '}')}
+	return script.Event{Type: e.kind, ID: e.id, JSON: append(e.json, '}'), Delta: e.piece}
 }
 
 // ident makes the id of something of a run: the same for the same seed, thread

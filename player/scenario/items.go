@@ -98,7 +98,7 @@ func (c *compiler) text(t *Text, k kinds) {
 			if c.ended {
 				return
 			}
-			c.add(newEvent(k.content).about("messageId", id).raw("delta", delta).act())
+			c.add(newEvent(k.content).about("messageId", id).delta(delta).act())
 			c.gap()
 		}
 		if len(deltas) < 2 {
@@ -139,7 +139,7 @@ func (c *compiler) call(id, name string, arguments []byte) {
 	var deltas [][]byte
 	c.paced(pieces, func() { deltas = c.cut(string(arguments)) })
 	for _, delta := range deltas {
-		c.add(newEvent(protocol.ToolCallArgs).about("toolCallId", id).raw("delta", delta).act())
+		c.add(newEvent(protocol.ToolCallArgs).about("toolCallId", id).delta(delta).act())
 		c.gap()
 	}
 	c.add(newEvent(protocol.ToolCallEnd).about("toolCallId", id).act())

@@ -55,6 +55,8 @@ type Event struct {
 	ID string
 	// JSON is the event object, byte for byte.
 	JSON json.RawMessage
+	// Delta is the event's delta, a JSON string, if it has one.
+	Delta json.RawMessage
 	// Warp damages the envelope. Nil leaves it right.
 	Warp *Warp
 }
@@ -82,8 +84,8 @@ type Send struct {
 // Politely as a gateway that closes.
 type Cut struct{ Politely bool }
 
-// Forget makes the gateway forget its runs in flight, as a restart does. What
-// was checkpointed stays.
+// Forget makes the gateway forget the thread's run in flight, as a restart does.
+// What was checkpointed stays.
 type Forget struct{}
 
 // Await stops the clock until a client sends a command in this thread, or until

@@ -1,0 +1,118 @@
+package player
+
+import (
+	"time"
+
+	"tapedeck/player/script"
+	"tapedeck/protocol"
+)
+
+// play is a script on its way. The lock of its thread protects it.
+type play struct {
+	gateway *Gateway
+	thread  *thread
+	run     *run
+	cues    []script.Cue // what is left
+	cancel  script.Cancel
+	turn    uint64        // counts how often it was scheduled: older entries are void
+	due     time.Duration // when its last act was due, by the stage's clock
+	from    time.Duration // and by its script's
+	await   protocol.Name // the command that it stands still for
+	task    *task         // the background task that it is, nil for a run of its own
+}
+
+// begin puts a script on the stage. The caller holds the thread's lock.
+func (g *Gateway) begin(r *run, s script.Script) *play {
+	p := &play{gateway: g, thread: r.thread, run: r, cues: s.Cues, cancel: s.OnCancel, due: g.stage.now()}
+	r.play = p
+	r.thread.plays[p] = true
+	p.next()
+	return p
+}
+
+// next schedules the next cue. The caller holds the thread's lock.
+func (p *play) next() {
+	p.turn++
+	if len(p.cues) == 0 {
+		return
+	}
+	gap := p.cues[0].At - p.from
+	p.from = p.cues[0].At
+	p.due = p.gateway.stage.schedule(p, p.due, gap)
+}
+
+// replace plays cues from now on, and nothing of what was left.
+func (p *play) replace(cues []script.Cue) {
+	p.cues, p.from, p.due, p.await = cues, 0, p.gateway.stage.now(), ""
+	p.next()
+}
+
+// perform does what is due, unless the play was rescheduled since.
+func (p *play) perform(turn uint64) {
+	p.thread.lock()
+	defer p.thread.unlock()
+	if turn != p.turn {
+		return
+	}
+	if p.await != "" {
+		p.release(p.await)
+		return
+	}
+	if len(p.cues) > 0 {
+		p.act()
+	}
+}
+
+// act does the next cue and schedules the one after. The caller holds the
+// thread's lock.
+func (p *play) act() {
+	cue := p.cues[0]
+	p.cues = p.cues[1:]
+	turn := p.turn
+	switch act := cue.Act.(type) {
+	case script.Event:
+		p.gateway.emitEvent(p.run, act)
+	case script.Send:
+		p.gateway.send(p.thread, act)
+	case script.Cut:
+		p.gateway.cut(p.thread, act.Politely)
+	case script.Forget:
+		p.gateway.forget(p.run)
+	case script.Open:
+		p.gateway.openUnasked(p.thread, act)
+	case script.Await:
+		p.await = act.Command
+		p.turn++
+		if act.Within > 0 {
+			p.gateway.stage.wait(p, act.Within)
+		}
+		return
+	}
+	if p.turn == turn {
+		p.next()
+	}
+	if len(p.cues) == 0 {
+		p.gateway.played(p)
+	}
+}
+
+// release goes on with a play that stood still for a command.
+func (p *play) release(command protocol.Name) {
+	if p.await != command {
+		return
+	}
+	p.await = ""
+	p.due = p.gateway.stage.now()
+	p.next()
+	if len(p.cues) == 0 {
+		p.gateway.played(p)
+	}
+}
+
+// finish does at once all that is left.
+func (p *play) finish() {
+	for len(p.cues) > 0 {
+		p.await = ""
+		p.act()
+	}
+}

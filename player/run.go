@@ -1,0 +1,197 @@
+package player
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"tapedeck/player/script"
+	"tapedeck/protocol"
+)
+
+// emitEvent sends an event of a run to its thread's room. The caller holds the
+// thread's lock, as of all that follows.
+func (g *Gateway) emitEvent(r *run, e script.Event) {
+	if e.Warp != nil {
+		g.emitWarped(r, e)
+		return
+	}
+	r.sequence++
+	payload := make([]byte, 0, len(r.head)+len(e.JSON)+24)
+	payload = strconv.AppendInt(append(payload, r.head...), r.sequence, 10)
+	payload = append(append(append(payload, `,"event":`...), e.JSON...), '}')
+	g.deliver(r, payload)
+	g.observe(r, e)
+}
+
+// emitWarped sends an envelope with the damage that its script asks for.
+func (g *Gateway) emitWarped(r *run, e script.Event) {
+	w := e.Warp
+	if w.Repeat {
+		if n := len(r.envelopes); n > 0 {
+			g.emit(r.thread, protocol.RunEvent, r.envelopes[n-1])
+		}
+		return
+	}
+	sequence := w.Sequence
+	if sequence == 0 {
+		r.sequence += w.Skip + 1
+		sequence = r.sequence
+	}
+	version, thread, id := max(w.Version, protocol.Major), r.thread.id, r.id
+	if w.Thread != "" {
+		thread = w.Thread
+	}
+	if w.Run != "" {
+		id = w.Run
+	}
+	o := object{}.raw("v", number(version)).text("threadId", thread).text("runId", id).
+		raw("sequence", number(sequence)).raw("event", e.JSON)
+	if len(w.Extra) > 2 {
+		o = append(append(o, ','), w.Extra[1:len(w.Extra)-1]...)
+	}
+	g.deliver(r, o.close())
+	if w.Thread == "" && w.Run == "" && w.Sequence == 0 {
+		g.observe(r, e)
+	}
+}
+
+func number[N int | int64](n N) json.RawMessage { return strconv.AppendInt(nil, int64(n), 10) }
+
+// deliver sends an envelope and keeps it for replays.
+func (g *Gateway) deliver(r *run, payload json.RawMessage) {
+	r.envelopes = append(r.envelopes, payload)
+	limit := g.config.ReplayBuffer
+	if r.thread.setting.Replay > 0 {
+		limit = r.thread.setting.Replay
+	}
+	if limit > 0 && len(r.envelopes) > limit {
+		r.envelopes[0] = nil
+		r.envelopes = r.envelopes[1:]
+		r.truncated = true
+	}
+	g.emit(r.thread, protocol.RunEvent, payload)
+}
+
+// observe keeps the state of the run and its thread.
+func (g *Gateway) observe(r *run, e script.Event) {
+	if r.ended {
+		return // a scenario that goes on after the end: nothing of it counts
+	}
+	r.played = append(r.played, e)
+	switch e.Type {
+	case protocol.Interrupt:
+		var asked struct {
+			Payload json.RawMessage `json:"payload"`
+		}
+		if json.Unmarshal(e.JSON, &asked) == nil {
+			r.asked = append(r.asked, decision{e.ID, asked.Payload})
+		}
+	case protocol.RunPaused:
+		r.paused = true
+		r.thread.pause = &pause{run: r, open: slices.Clone(r.asked), answers: map[string]json.RawMessage{}}
+	case protocol.TodosSnapshot:
+		var list struct {
+			Todos json.RawMessage `json:"todos"`
+		}
+		if json.Unmarshal(e.JSON, &list) == nil {
+			r.thread.todos = list.Todos
+		}
+	case protocol.RunFinished, protocol.RunCancelled, protocol.RunError:
+		g.end(r)
+	}
+}
+
+// end takes a run off the books: what it streamed is history now.
+func (g *Gateway) end(r *run) {
+	r.ended = true
+	g.checkpoint(r)
+	if r.thread.run == r {
+		r.thread.run = nil
+	}
+	g.mu.Lock()
+	if g.runs[r.id] == r {
+		delete(g.runs, r.id)
+	}
+	g.mu.Unlock()
+}
+
+// checkpoint turns what a run has streamed into messages of its thread.
+func (g *Gateway) checkpoint(r *run) {
+	if r.chain.message.ID != "" {
+		r.thread.past.add(r.chain.message)
+		r.chain.message = Message{}
+	}
+	r.thread.past.fold(r.played, g.stamp())
+	r.played = nil
+}
+
+// stamp is the time as messages carry it.
+func (g *Gateway) stamp() string { return g.config.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// played is told when a play has come to the end of its script.
+func (g *Gateway) played(p *play) {
+	delete(p.thread.plays, p)
+	if p.task != nil {
+		g.taskDone(p)
+	}
+}
+
+// forget makes a thread's run unknown, as the restart of a gateway does. What
+// was checkpointed stays; the room is told nothing.
+func (g *Gateway) forget(r *run) {
+	r.played, r.chain.message = nil, Message{}
+	if !r.ended {
+		g.end(r)
+	}
+	r.thread.pause = nil
+}
+
+// send sends a message that is no envelope to the thread's room.
+func (g *Gateway) send(t *thread, s script.Send) {
+	if len(s.Attachments) == 0 {
+		g.emit(t, protocol.Name(s.Name), s.Payload)
+		return
+	}
+	for member := range t.sockets {
+		member.EmitBinary(s.Name, s.Attachments, json.RawMessage(`{"_placeholder":true,"num":0}`))
+	}
+}
+
+// cut ends the sockets in a thread's room, once its lock is free.
+func (g *Gateway) cut(t *thread, politely bool) {
+	for member := range t.sockets {
+		end := member.Cut
+		if politely {
+			end = func() { member.Disconnect(true) }
+		}
+		t.later = append(t.later, end)
+	}
+}
+
+// openUnasked starts a run that no client asked for. In another thread it is
+// started once this one's lock is free.
+func (g *Gateway) openUnasked(t *thread, o script.Open) {
+	if o.Thread == "" {
+		g.openIn(t, o)
+		return
+	}
+	t.later = append(t.later, func() {
+		other, err := g.thread(o.Thread)
+		if err != nil {
+			return
+		}
+		other.lock()
+		defer other.unlock()
+		g.openIn(other, o)
+	})
+}
+
+func (g *Gateway) openIn(t *thread, o script.Open) {
+	t.opened++
+	c := &chain{opened: t.opened}
+	if o.Message != nil {
+		c.message = g.userMessage(o.Message)
+	}
+	g.begin(g.newRun(t, o.Run, c), o.Script)
+}
