@@ -49,8 +49,8 @@ type Start struct {
 
 // Turn is where a run stands when its next segment is asked for.
 type Turn struct {
-	Run    string   // the id of the run that the segment will be
-	Tools  []string // the client tools that are declared now
+	Run    string     // the id of the run that the segment will be
+	Tools  [][]string // the client tools that were declared for each segment so far
 	Pauses []map[string]json.RawMessage
 }
 

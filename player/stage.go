@@ -13,6 +13,7 @@ import (
 // as it came: a late wake-up makes nothing after it late.
 type stage struct {
 	quit, done chan struct{}
+	once       sync.Once     // closes quit
 	wake       chan struct{} // 1-buffered
 	origin     time.Time
 
@@ -39,7 +40,7 @@ func newStage(speed float64, maxGap time.Duration, held bool) *stage {
 
 // close ends the goroutine and waits for it.
 func (s *stage) close() {
-	close(s.quit)
+	s.once.Do(func() { close(s.quit) })
 	<-s.done
 }
 

@@ -31,7 +31,7 @@ func (g *Gateway) start(o order) error {
 	if err != nil {
 		return err
 	}
-	tools := toolNames(c.ClientTools)
+	tools := [][]string{toolNames(c.ClientTools)}
 	first, err := segments(Turn{Run: id, Tools: tools})
 	if err != nil {
 		return err
@@ -136,7 +136,6 @@ func (g *Gateway) resume(o order) error {
 		o.accept()
 		p.open = slices.Delete(slices.Clone(p.open), at, at+1)
 		p.answers[c.InterruptID] = slices.Clone(c.Answer)
-		p.run.chain.tools = toolNames(c.ClientTools)
 		t.heard(c.Name)
 		return nil
 	}
@@ -156,7 +155,7 @@ func (g *Gateway) goOn(t *thread, p *pause, c order) error {
 		answers[id] = answer
 	}
 	pauses = append(pauses, answers)
-	tools := toolNames(c.ClientTools)
+	tools := append(slices.Clone(chain.tools), toolNames(c.ClientTools))
 	id := g.ident("run", t.id, t.opened+1)
 	next, err := chain.segments(Turn{Run: id, Tools: tools, Pauses: pauses})
 	if err != nil {

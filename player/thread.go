@@ -73,8 +73,8 @@ type chain struct {
 	segments Segments // nil for a run that no client asked for
 	opened   int
 	opening  json.RawMessage
-	message  Message // that opened it, until it is checkpointed
-	tools    []string
+	message  Message    // that opened it, until it is checkpointed
+	tools    [][]string // declared for each segment
 	pauses   []map[string]json.RawMessage
 }
 

@@ -71,11 +71,9 @@ func (s *Server) serveSocketIO(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	code, c := s.verify(r, query, upgrade)
 	switch {
+	case code == refuseSession && r.Method == http.MethodGet && !upgrade:
+		s.refusePoll(w, last(query, "sid"))
 	case code != accept:
-		if code == refuseSession && r.Method == http.MethodGet && !upgrade && s.parted(last(query, "sid")) {
-			writePayload(w, []byte{packetNoop})
-			return
-		}
 		refuse(w, code, upgrade)
 	case upgrade:
 		s.serveWebSocket(w, r, last(query, "transport"), c, headers)

@@ -41,7 +41,7 @@ func (s *Server) serveHandshake(w http.ResponseWriter, r *http.Request) {
 // servePoll answers a GET with what is queued, or waits for it.
 func (c *conn) servePoll(w http.ResponseWriter, r *http.Request) {
 	if !c.advance() {
-		refuse(w, refuseSession, false)
+		c.server.refusePoll(w, c.id)
 		return
 	}
 	// A server's write timeout is for answers, not for waiting.
@@ -51,7 +51,7 @@ func (c *conn) servePoll(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case c.state == closed:
 		c.mu.Unlock()
-		refuse(w, refuseSession, false)
+		c.server.refusePoll(w, c.id)
 		return
 	case c.link != nil:
 		c.mu.Unlock()
@@ -71,6 +71,15 @@ func (c *conn) servePoll(w http.ResponseWriter, r *http.Request) {
 		c.end(ReasonForced, ending{answer: packetClose})
 	}
 	c.await(w, r, p)
+}
+
+// refusePoll answers a GET for a session that is gone.
+func (s *Server) refusePoll(w http.ResponseWriter, sid string) {
+	if s.parted(sid) {
+		writePayload(w, []byte{packetNoop})
+		return
+	}
+	refuse(w, refuseSession, false)
 }
 
 // await writes the reply to a parked GET when it comes.
@@ -201,23 +210,11 @@ func (c *conn) takePayload(body []byte) {
 	defer func() { <-c.turn }()
 	for text := range bytes.SplitSeq(body, []byte{separator}) {
 		if len(text) > 0 && text[0] == packetClose {
-			c.goodbye()
+			c.end(ReasonTransportClose, ending{answer: packetNoop})
 			return
 		}
 		if !c.receive(text, false) {
 			return
 		}
 	}
-}
-
-// goodbye ends a session whose polling client said so.
-func (c *conn) goodbye() {
-	c.mu.Lock()
-	waiting := c.parked != nil
-	alive := c.state != closed
-	c.mu.Unlock()
-	if alive && !waiting {
-		c.server.part(c.id)
-	}
-	c.end(ReasonTransportClose, ending{answer: packetNoop})
 }

@@ -22,7 +22,7 @@ type Input struct {
 	Text    string          // what the user wrote
 	Opened  int             // runs that the thread has opened before, forks counted
 	Ordinal int             // which of the scenario's runs, from 0
-	Tools   []string        // the client tools that are declared now
+	Tools   [][]string      // the client tools that were declared for each segment
 	// Pauses holds the answers to the pauses that lie behind, one map a pause,
 	// from the interrupt's id to the answer.
 	Pauses []map[string]json.RawMessage
@@ -40,7 +40,7 @@ func (s *Scenario) Segment(in Input) (script.Script, *Problem) {
 	if run.Start == "never" {
 		return script.Script{}, nil
 	}
-	c.open(run.Start != "none")
+	c.open(run.Start != "none", in.Opening)
 	c.steps(run.Steps)
 	if !c.ended && !c.paused {
 		c.add(newEvent(protocol.RunFinished).act())
@@ -82,12 +82,20 @@ func (c *compiler) add(act script.Act) {
 	c.cues = append(c.cues, script.Cue{At: c.at, Act: act, Lane: c.lane})
 }
 
-// open begins a segment.
-func (c *compiler) open(announce bool) {
+// open begins a segment. The first tells the message that opened the run.
+func (c *compiler) open(announce bool, opening json.RawMessage) {
 	c.waited = false
 	if announce {
-		c.add(newEvent(protocol.RunStarted).raw("message", c.in.Opening).act())
+		c.add(newEvent(protocol.RunStarted).raw("message", opening).act())
 	}
+}
+
+// tools are the client tools declared for the segment that is being compiled.
+func (c *compiler) tools() []string {
+	if at := len(c.in.Pauses) - c.left; at < len(c.in.Tools) {
+		return c.in.Tools[at]
+	}
+	return nil
 }
 
 // name returns the name of something that the file left unnamed.
@@ -101,9 +109,9 @@ func (c *compiler) name(given string) string {
 
 func (c *compiler) steps(steps []Step) {
 	for i := 0; i < len(steps) && !c.paused; i++ {
-		if steps[i].pauses(c.in.Tools) {
+		if steps[i].pauses(c.tools()) {
 			group := 1
-			for i+group < len(steps) && steps[i+group].pauses(c.in.Tools) {
+			for i+group < len(steps) && steps[i+group].pauses(c.tools()) {
 				group++
 			}
 			c.pause(steps[i : i+group])
@@ -205,7 +213,7 @@ func (c *compiler) pause(group []Step) {
 	answers := c.in.Pauses[len(c.in.Pauses)-c.left]
 	c.left--
 	c.cues, c.at = nil, 0
-	c.open(c.scenario.Resume != "same-run")
+	c.open(c.scenario.Resume != "same-run", nil)
 	for i := range group {
 		switch s := &group[i]; {
 		case s.Interrupt != nil:
@@ -255,7 +263,7 @@ func (c *compiler) other(o *Open) {
 	in.Message = in.ident("msg", "opened by "+c.in.Run)
 	in.Opening = message(in.Message, o.Input)
 	inner := &compiler{in: &in, scenario: c.scenario, pace: c.pace, random: c.random}
-	inner.open(true)
+	inner.open(true, in.Opening)
 	inner.steps(o.Steps)
 	if !inner.ended {
 		inner.add(newEvent(protocol.RunFinished).act())

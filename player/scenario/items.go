@@ -230,7 +230,7 @@ func (c *compiler) blockingCall(t *ClientTool, line int) {
 // clientTool compiles a one-way call, and the way out where the client has no
 // such tool.
 func (c *compiler) clientTool(t *ClientTool) {
-	if t.Kind == "one-way" && t.declared(c.in.Tools) {
+	if t.Kind == "one-way" && t.declared(c.tools()) {
 		c.call(c.in.ident("call", c.name(t.ID)), t.Name, orEmpty(c.fillJSON(t.Arguments)))
 		return
 	}

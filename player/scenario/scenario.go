@@ -221,7 +221,7 @@ type Move struct {
 	Which   string       `yaml:"which"`   // the decision's or tool's id; the first open one by default
 	Tools   []ClientDecl `yaml:"tools"`   // declared with a start or a resume
 	Cancel  *string      `yaml:"cancel"`  // "run", or the id of a run
-	Detach  *string      `yaml:"detach"`  // "all", or a tool call's id
+	Detach  *string      `yaml:"detach"`  // "all", which subagent of the run, counted from 1, or a tool call's id
 	Join    bool         `yaml:"join"`    // thread:messages
 	Leave   bool         `yaml:"leave"`   // the socket is gone
 	Refused string       `yaml:"refused"` // the error code that answers it
