@@ -226,11 +226,18 @@ func (r *Reader) Threads(ctx context.Context) ([]conversation.Thread, error) {
 
 // Findings returns the findings of a run, or all if run is nil, in order.
 func (r *Reader) Findings(ctx context.Context, run *conversation.RunKey) ([]protocol.Finding, error) {
-	if run == nil {
-		return rows[protocol.Finding](ctx, r, findingBucket, nil)
+	var prefix []byte
+	if run != nil {
+		prefix = sessionKey(run.Session)
 	}
-	found, err := rows[protocol.Finding](ctx, r, findingBucket, sessionKey(run.Session))
-	return slices.DeleteFunc(found, func(f protocol.Finding) bool { return f.Run != run.Run }), err
+	all, err := rows[FindingRow](ctx, r, findingBucket, prefix)
+	var found []protocol.Finding
+	for i := range all {
+		if run == nil || all[i].Run == run.Run {
+			found = append(found, all[i].Value())
+		}
+	}
+	return found, err
 }
 
 // Unjudged returns the sessions whose derived rows do not reach their last
