@@ -1,0 +1,214 @@
+package proxy
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+
+	"tapedeck/protocol/capture"
+)
+
+// gatedPoll is pass for a polling request where a gate is set.
+func (p *Proxy) gatedPoll(w http.ResponseWriter, r *http.Request, x *exchange) (broken bool) {
+	switch {
+	case x.conn == nil: // a handshake, or the end of a session
+		return p.pass(w, r, x)
+	case r.Method == http.MethodPost:
+		return p.gatedPost(w, r, x)
+	case p.answerPoll(w, x):
+		return false
+	}
+	return p.gatedGet(w, r, x)
+}
+
+// gatedPost asks the gate about each packet of a posted body, and posts what may
+// pass.
+func (p *Proxy) gatedPost(w http.ResponseWriter, r *http.Request, x *exchange) (broken bool) {
+	limited := io.LimitReader(r.Body, int64(p.cfg.BodyLimit)+1)
+	data, err := io.ReadAll(limited)
+	if err != nil {
+		x.add(capture.FromClient, data)
+		x.clientFailed()
+		x.finish(capture.FromClient, "client left before its request was whole")
+		return true
+	}
+	if len(data) > p.cfg.BodyLimit || coding(r.Header) != 0 {
+		r.Body = restOf(data, r.Body)
+		return p.pass(w, r, x)
+	}
+	j := p.judgeBody(x, capture.FromClient, data)
+	if j.changed {
+		x.replaced(capture.FromClient, data, j.rest, &j)
+		x.conn.gate.wait(j.replies)
+	}
+	if len(j.rest) == 0 && len(data) > 0 {
+		p.answer(w, x, http.StatusOK, "text/html", "ok") // as the gateway says it
+		x.finish(0, "")
+		return false
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(j.rest)), int64(len(j.rest))
+	r.TransferEncoding, r.Trailer = nil, nil
+	return p.pass(w, r, x)
+}
+
+// restOf is a body of which data was read already.
+func restOf(data []byte, body io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(data), body), body}
+}
+
+// answerPoll answers a client's poll with what the gate has for it. The gateway
+// is not asked, so it has no poll waiting that this would be a second one to.
+func (p *Proxy) answerPoll(w http.ResponseWriter, x *exchange) bool {
+	if !x.conn.gate.free(capture.FromGateway) {
+		return false
+	}
+	waiting := x.conn.gate.take()
+	if len(waiting) == 0 {
+		return false
+	}
+	body := joinAnswers(nil, waiting)
+	p.answer(w, x, http.StatusOK, "text/plain; charset=UTF-8", string(body))
+	x.injected(x.down.position, waiting)
+	x.finish(0, "")
+	return true
+}
+
+// gatedGet passes a poll on and asks the gate about each packet of the answer.
+// What the gate has for the client is added.
+func (p *Proxy) gatedGet(w http.ResponseWriter, r *http.Request, x *exchange) (broken bool) {
+	ctx, cancel := p.bound(r, true)
+	defer cancel()
+	r.Header.Del("Accept-Encoding") // what is judged must be readable
+	res, err := p.roads.pass(p.outgoing(ctx, r, x), true)
+	if err != nil {
+		return p.failed(ctx, w, r, x, err)
+	}
+	defer res.Body.Close()
+	data, whole := []byte(nil), false
+	if res.StatusCode == http.StatusOK && coding(res.Header) == 0 {
+		data, err = io.ReadAll(io.LimitReader(res.Body, int64(p.cfg.BodyLimit)+1))
+		whole = err == nil && len(data) <= p.cfg.BodyLimit
+		res.Body = restOf(data, res.Body) // which repeats its error, if it had one
+	}
+	var j judged
+	if whole {
+		j = p.judgeBody(x, capture.FromGateway, data)
+		if x.conn.gate.free(capture.FromGateway) {
+			j.answers = x.conn.gate.take()
+		}
+	}
+	if !j.changed && j.answers == nil {
+		p.head(w, r, x, res)
+		by, cause := p.copyBody(ctx, w, r, x, res)
+		x.finish(by, cause)
+		return cause != ""
+	}
+	p.sendJudged(w, r, x, res, data, &j)
+	return false
+}
+
+// sendJudged sends the client what the gate left of an answer, and what it added.
+func (p *Proxy) sendJudged(w http.ResponseWriter, r *http.Request, x *exchange, res *http.Response, was []byte, j *judged) {
+	body := joinAnswers(j.rest, j.answers)
+	if len(body) == 0 {
+		body = []byte{'6'} // an answer without a packet would end the session
+	}
+	res.ContentLength, res.TransferEncoding = int64(len(body)), nil
+	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.mute(capture.FromGateway)
+	p.head(w, r, x, res)
+	x.add(capture.FromGateway, was)
+	x.ended(capture.FromGateway, 0)
+	sent := x.replaced(capture.FromGateway, was, body, j)
+	x.injected(sent, j.answers)
+	x.sizes(0, int64(len(body)))
+	w.Write(body) // a client that has left needs none
+	x.finish(0, "")
+}
+
+// judged is what a gate left of a polling body.
+type judged struct {
+	rest    []byte
+	changed bool
+	deeds   []capture.Deed
+	replies []answer // for whoever sent the body
+	answers []answer // for whoever gets it
+}
+
+// judgeBody asks the gate about the packets of a body.
+func (p *Proxy) judgeBody(x *exchange, dir capture.Direction, data []byte) (j judged) {
+	for packet := range bytes.SplitSeq(data, []byte{separator}) {
+		f := x.frame(capture.Polling, dir)
+		f.At, f.Data, f.Size = p.tap.now(), packet, int64(len(packet))
+		v := x.conn.gate.judge(p.cfg.Gate, &f, true)
+		if !v.passes() {
+			j.changed = true
+			j.deeds = append(j.deeds, v.Deed)
+			for _, text := range v.Answers {
+				j.replies = append(j.replies, answer{text: text, rule: v.Deed.Rule})
+			}
+			if packet = v.Replace; packet == nil {
+				continue
+			}
+		}
+		if len(j.rest) > 0 {
+			j.rest = append(j.rest, separator)
+		}
+		j.rest = append(j.rest, packet...)
+	}
+	if !j.changed {
+		j.rest = data // also if it was odd, such as empty packets
+	}
+	return j
+}
+
+// replaced puts a body on the tape as it came and, if something of it is left,
+// as it is sent. It returns the position of the latter.
+func (x *exchange) replaced(dir capture.Direction, was, rest []byte, j *judged) (sent capture.Position) {
+	x.mute(dir)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f := x.frame(capture.Polling, dir)
+	f.Flags, f.Size, f.Data = capture.Withheld, int64(len(was)), was
+	of := x.tap.put(f)
+	if len(rest) > 0 {
+		f.Flags, f.Size, f.Data = capture.Injected, int64(len(rest)), rest
+		sent = x.tap.put(f)
+	}
+	for _, d := range j.deeds {
+		d.Of, d.Sent = of, sent
+		x.tap.mark(x.frame(capture.Act, 0), &d)
+	}
+	for i := range j.replies {
+		j.replies[i].of = of
+	}
+	return sent
+}
+
+// injected tells that answers are in the body at sent.
+func (x *exchange) injected(sent capture.Position, answers []answer) {
+	for _, a := range answers {
+		x.act(capture.Deed{Did: "injected", Of: a.of, Sent: sent, Rule: a.rule})
+	}
+}
+
+// mute keeps the body that dir sends off the tape: its frames are put by hand.
+func (x *exchange) mute(dir capture.Direction) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.body(dir).mute = true
+}
+
+func joinAnswers(body []byte, answers []answer) []byte {
+	for _, a := range answers {
+		if len(body) > 0 {
+			body = append(body, separator)
+		}
+		body = append(body, a.text...)
+	}
+	return body
+}
