@@ -113,7 +113,9 @@ func (j *judge) run() {
 		j.judge(&batch)
 		batch.reset()
 	}
-	j.tell(j.state.End(), &recorder.Index{})
+	x := &recorder.Index{}
+	j.collect(j.state.End(), x)
+	j.index(finish(x, j.state))
 }
 
 // next swaps the empty batch for one that has frames in it. It returns false
@@ -147,27 +149,12 @@ func (j *judge) judge(batch *frames) {
 		x.Judged = f.Position
 		j.collect(j.state.Observe(f), x)
 	})
-	j.finish(x)
-}
-
-// tell collects one last step.
-func (j *judge) tell(step *conversation.Step, x *recorder.Index) {
-	j.collect(step, x)
-	j.finish(x)
+	j.index(finish(x, j.state))
 }
 
 func (j *judge) collect(step *conversation.Step, x *recorder.Index) {
-	x.Posts = append(x.Posts, step.Posts...)
-	x.Findings = append(x.Findings, step.Findings...)
+	add(x, step)
 	if j.watch != nil {
 		j.watch(step)
-	}
-}
-
-func (j *judge) finish(x *recorder.Index) {
-	x.Runs = j.state.Changed()
-	x.Threads = j.state.ChangedThreads()
-	if j.index != nil {
-		j.index(x)
 	}
 }

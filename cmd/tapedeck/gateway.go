@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"tapedeck/player"
+)
+
+// gateway is a player that is being served.
+type gateway struct {
+	player *player.Gateway
+	server *http.Server
+}
+
+// newGateway makes a player that is ready to be served.
+func newGateway(cfg player.Config) (*gateway, error) {
+	p, err := player.New(cfg)
+	if err != nil {
+		return nil, usageError("%v", err)
+	}
+	return &gateway{player: p, server: &http.Server{Handler: p}}, nil
+}
+
+// serve serves one listener until ctx is done.
+func (g *gateway) serve(ctx context.Context, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	err := g.server.Serve(l)
+	if !stop() || errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("accept connections on %s: %w", l.Addr(), err)
+}
+
+// close ends all sockets and runs.
+func (g *gateway) close(ctx context.Context) error {
+	return errors.Join(g.player.Close(ctx), g.server.Close())
+}
+
+// backstage is a gateway on a loopback port of its own, behind a proxy.
+type backstage struct {
+	*gateway
+	url  string
+	stop context.CancelFunc
+	done chan error
+}
+
+// startBackstage serves a player on a free port of the loopback.
+func startBackstage(cfg player.Config) (*backstage, error) {
+	g, err := newGateway(cfg)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the built-in gateway: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &backstage{gateway: g, url: "http://" + l.Addr().String(), stop: cancel, done: make(chan error, 1)}
+	go func() { b.done <- g.serve(ctx, l) }()
+	return b, nil
+}
+
+// end ends the gateway. A nil backstage is none.
+func (b *backstage) end(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	err := b.gateway.close(ctx)
+	b.stop()
+	return errors.Join(err, <-b.done)
+}

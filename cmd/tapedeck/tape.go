@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"tapedeck/protocol/conversation"
+	"tapedeck/recorder"
+	"tapedeck/recorder/live"
+)
+
+// defaultTape is the tape of a working folder.
+const defaultTape = "tapedeck.tape"
+
+func readFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "read", Aliases: []string{"r"}, Value: defaultTape, TakesFile: true,
+		Usage: "the `TAPE` to read; one that a proxy is writing is read through that proxy",
+	}
+}
+
+// openTape opens a tape for reading, be it a file or one that is being
+// recorded. What a crash left unjudged is judged first, if the file can be
+// written.
+func openTape(ctx context.Context, path string) (live.Tape, error) {
+	t, err := live.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	file, ok := t.(*recorder.Reader)
+	if !ok {
+		return t, nil
+	}
+	unjudged, err := file.Unjudged(ctx)
+	if err != nil || len(unjudged) == 0 || !writable(path) {
+		return file, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, path, unjudged, conversation.Options{}); err != nil {
+		return nil, err
+	}
+	return live.Open(path)
+}
+
+// writable reports whether the file can be opened for writing.
+func writable(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}
