@@ -93,8 +93,11 @@ func TestAcks(t *testing.T) {
 		h := serve(t, Config{})
 		a, b := h.join(), h.join()
 		sockets := h.engine.Sockets()
+		var mu sync.Mutex // the callbacks are those of two connections
 		var got []string
 		note := func(args []json.RawMessage, err error) {
+			mu.Lock()
+			defer mu.Unlock()
 			text := make([]string, len(args))
 			for i, arg := range args {
 				text[i] = string(arg)

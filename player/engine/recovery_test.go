@@ -9,8 +9,9 @@ import (
 
 // recovering is a server with connection state recovery, and a client that has
 // got one event and lost its connection.
-func recovering(t *testing.T, left chan string) (h *host, sid, pid, offset string) {
+func recovering(t *testing.T) (h *host, sid, pid, offset string) {
 	joined := make(chan *Socket, 1)
+	left := make(chan string, 8)
 	h = serve(t, Config{
 		Recovery: 2 * time.Minute,
 		Joined:   func(s *Socket) { joined <- s },
@@ -44,8 +45,7 @@ func recovering(t *testing.T, left chan string) (h *host, sid, pid, offset strin
 // to its room, and it comes back.
 func TestRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left := make(chan string, 1)
-		h, sid, pid, offset := recovering(t, left)
+		h, sid, pid, offset := recovering(t)
 		h.engine.Emit("/", "thread", "run:event", json.RawMessage(`{"seq":2,"missed":true}`))
 		h.engine.Emit("/", "another", "not for it")
 		h.engine.EmitRaw("/", "", json.RawMessage(`["bin",{"_placeholder":true,"num":0}]`), []byte{1})
@@ -87,7 +87,7 @@ func TestNoRecovery(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, sid, pid, offset := recovering(t, make(chan string, 2))
+				h, sid, pid, offset := recovering(t)
 				time.Sleep(test.wait)
 				ws := h.dialEngine()
 				ws.send("40" + test.auth(pid, offset))
@@ -100,7 +100,7 @@ func TestNoRecovery(t *testing.T) {
 	}
 	t.Run("after a goodbye", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h, _, pid, offset := recovering(t, make(chan string, 4))
+			h, _, pid, offset := recovering(t)
 			auth := `40{"pid":"` + pid + `","offset":"` + offset + `"}`
 			ws := h.dialEngine()
 			ws.send(auth)
