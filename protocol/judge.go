@@ -107,20 +107,19 @@ func (j *judge) names() bool {
 	return true
 }
 
-// extra reports arguments behind the payload.
+// extra reports arguments behind the payload, once for all of them.
 func (j *judge) extra() {
-	for i, argument := range j.m.Extra {
-		k := kindOf(trim(argument))
-		switch {
-		case k == isNull:
-			j.report("argument-unexpected", "", "unexpected null argument behind the payload (argument %d), a trailing undefined: leave it out", i+2)
-		case k == isString && j.m.Direction == capture.FromGateway && len(j.m.Extra) == 1:
-			// the offset that connection state recovery adds, of a session whose
-			// beginning was not seen
-		default:
-			j.report("argument-unexpected", "", "unexpected argument %d, %v: a message has one payload", i+2, k)
-		}
-		return // one finding for all of them
+	if len(j.m.Extra) == 0 {
+		return
+	}
+	switch k := kindOf(trim(j.m.Extra[0])); {
+	case k == isNull:
+		j.report("argument-unexpected", "", "unexpected null argument behind the payload (a trailing undefined): leave it out")
+	case k == isString && j.m.Direction == capture.FromGateway && len(j.m.Extra) == 1:
+		// The offset that connection state recovery adds, of a session whose
+		// beginning was not seen.
+	default:
+		j.report("argument-unexpected", "", "unexpected argument behind the payload, %v: send one payload", k)
 	}
 }
 

@@ -15,7 +15,7 @@ var attachmentMediaTypes = []string{"image/png", "image/jpeg", "image/webp", "im
 func (j *judge) attachments(list []byte) {
 	items, _ := readArray(list)
 	if len(items) > MaxAttachmentsPerRun {
-		j.report("attachments-too-many", "/attachments", "%d attachments: at most %d a run", len(items), MaxAttachmentsPerRun)
+		j.report("attachments-too-many", "/attachments", "%d attachments: send at most %d a run", len(items), MaxAttachmentsPerRun)
 	}
 	for i, item := range items {
 		at := "/attachments" + pointerAt(i)
@@ -42,7 +42,7 @@ func (j *judge) attachments(list []byte) {
 				i+1, quote(mediaType), strings.Join(attachmentMediaTypes, ", "))
 		}
 		if size > AttachmentMaxBytes {
-			j.report("attachment-too-large", sizeAt, "attachment %d has %d B: at most %d (5 MiB)", i+1, size, AttachmentMaxBytes)
+			j.report("attachment-too-large", sizeAt, "attachment %d has %d B: send at most %d (5 MiB)", i+1, size, AttachmentMaxBytes)
 		}
 	}
 }

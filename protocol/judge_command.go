@@ -127,9 +127,9 @@ func (j *judge) input(o object) {
 	}
 	switch {
 	case points > MaxInput:
-		j.report("input-too-long", "/input", "input has %d characters (code points; %d UTF-16 units): at most %d", points, units, MaxInput)
+		j.report("input-too-long", "/input", "input has %d characters (code points; %d UTF-16 units): send at most %d", points, units, MaxInput)
 	case units > MaxInput:
 		j.reportAs(Warning, "input-too-long", "/input",
-			"input has %d UTF-16 units and %d code points: at most %d characters, which older versions of Zod count in units", units, points, MaxInput)
+			"input has %d UTF-16 units and %d code points: send at most %d characters, which some versions of Zod count in units", units, points, MaxInput)
 	}
 }

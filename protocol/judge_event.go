@@ -24,17 +24,19 @@ func (j *judge) envelope(payload []byte, p *parts) {
 	if kindOf(p.event) != isObject {
 		return
 	}
-	typ := textOf(p.typ)
-	if shape := shapeOf(p.typ); shape != nil {
+	shape := shapeOf(p.typ)
+	var typ EventType
+	if shape != nil {
+		typ = shape.typ
 		j.event(shape, p)
-	} else if typ != "" {
-		j.unknownEvent(typ)
+	} else if typ = EventType(textOf(p.typ)); typ != "" {
+		j.report("event-unknown", "/event/type", "no event is called %s%s Clients ignore it.", quote(typ), orStop(didYouMean(string(typ), typeNames)))
 	}
 	switch {
 	case !counted || sequence < 1 || typ == "":
-	case typ == string(RunStarted) && sequence != 1:
+	case typ == RunStarted && sequence != 1:
 		j.report("run-start-not-first", "/sequence", "RUN_STARTED at sequence %d: it is a run's sequence 1", sequence)
-	case typ != string(RunStarted) && sequence == 1 && Nearest(typ, typeNames) != string(RunStarted):
+	case typ != RunStarted && sequence == 1 && Nearest(string(typ), typeNames) != string(RunStarted):
 		j.report("run-start-not-first", "/event/type", "sequence 1 is %s: a run begins with RUN_STARTED", quote(typ))
 	}
 }
@@ -72,10 +74,6 @@ func (j *judge) shaped(f *field, value []byte, pointer string) bool {
 	}
 	j.report("envelope-shape", pointer, "%s", f.misfit(value))
 	return false
-}
-
-func (j *judge) unknownEvent(typ string) {
-	j.report("event-unknown", "/event/type", "no event is called %s%s Clients ignore it.", quote(typ), orStop(didYouMean(typ, typeNames)))
 }
 
 // orStop ends a sentence that a hint would have ended.

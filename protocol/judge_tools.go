@@ -16,7 +16,7 @@ var toolShape = []field{
 func (j *judge) clientTools(list []byte) {
 	items, _ := readArray(list)
 	if len(items) > MaxClientTools {
-		j.report("client-tools-too-many", "/clientTools", "%d client tools: at most %d a command", len(items), MaxClientTools)
+		j.report("client-tools-too-many", "/clientTools", "%d client tools: send at most %d a command", len(items), MaxClientTools)
 	}
 	seen := map[string]int{}
 	for i, item := range items {
@@ -29,7 +29,7 @@ func (j *judge) clientTools(list []byte) {
 		j.clientTool(tool, i+1, at)
 		if name := tool.text("name"); name != "" {
 			if before, again := seen[name]; again {
-				j.report("client-tool-duplicate", at+"/name", "client tools %d and %d are both called %s: one hides the other", before, i+1, quote(name))
+				j.report("client-tool-duplicate", at+"/name", "client tools %d and %d are both called %s and one hides the other: rename one", before, i+1, quote(name))
 			} else {
 				seen[name] = i + 1
 			}
@@ -41,7 +41,7 @@ func (j *judge) clientTool(tool object, n int, at string) {
 	j.toolName(tool.get("name"), n, at+"/name")
 	kind := tool.get("kind")
 	if text := textOf(kind); text != Blocking && text != OneWay {
-		j.report("client-tool-kind", at+"/kind", `client tool %d has kind %s: send "blocking" or "one-way"`, n, orNothing(kind))
+		j.report("client-tool-kind", at+"/kind", `client tool %d: kind %s: send "blocking" or "one-way"`, n, orNothing(kind))
 	}
 	for _, f := range toolShape[1:3] {
 		value := tool.get(f.name)
@@ -55,7 +55,7 @@ func (j *judge) clientTool(tool object, n int, at string) {
 	j.toolSchema(tool.get("arguments"), n, at+"/arguments")
 	j.toolSchema(tool.get("result"), n, at+"/result")
 	if tool.get("result") != nil && textOf(kind) == OneWay {
-		j.report("client-tool-result-one-way", at+"/result", "client tool %d is one-way and declares a result: nothing is returned", n)
+		j.report("client-tool-result-one-way", at+"/result", "client tool %d is one-way and declares a result, which nobody waits for: remove it", n)
 	}
 	for _, m := range tool {
 		if !hasField(toolShape, m.name) {
@@ -92,13 +92,13 @@ func (j *judge) toolName(value []byte, n int, at string) {
 	name := textOf(value)
 	switch {
 	case kindOf(value) != isString:
-		j.report(rule, at, "client tool %d has name %s: send %s", n, orNothing(value), allowed)
+		j.report(rule, at, "client tool %d: name %s: send %s", n, orNothing(value), allowed)
 	case name == "":
 		j.reportAs(Warning, rule, at, "client tool %d has an empty name: send %s", n, allowed)
 	case len(name) > MaxClientToolName:
-		j.report(rule, at, "client tool %d has a name of %d characters: %s", n, len([]rune(name)), allowed)
+		j.report(rule, at, "client tool %d has a name of %d characters: send %s", n, len([]rune(name)), allowed)
 	case !allowedName(name):
-		j.report(rule, at, "client tool %d is called %s: %s", n, quote(name), allowed)
+		j.report(rule, at, "client tool %d is called %s: send %s", n, quote(name), allowed)
 	}
 }
 

@@ -17,6 +17,8 @@ func explainMisfit(e *jsonschema.ValidationError, out []SchemaError) []SchemaErr
 		at += pointerTo(step)
 	}
 	switch k := e.ErrorKind.(type) {
+	case *why.RefCycle: // a schema that calls itself says nothing
+		return out
 	case *why.Required:
 		for _, name := range k.Missing {
 			out = append(out, SchemaError{at + pointerTo(name), name + " is missing"})
@@ -56,9 +58,28 @@ func alternatives(branches []*jsonschema.ValidationError) string {
 		if i == 0 {
 			separator = ": "
 		}
-		text += separator + explainMisfit(branch, nil)[0].Text
+		reasons := explainMisfit(branch, nil)
+		if len(reasons) == 0 {
+			return text
+		}
+		text += separator + reasons[0].Text
 	}
 	return clip(text)
+}
+
+// badPattern reports whether e is about nothing but patterns: one that is not
+// compiled here may be one that JavaScript reads.
+func badPattern(e *jsonschema.ValidationError) bool {
+	if len(e.Causes) == 0 {
+		format, is := e.ErrorKind.(*why.Format)
+		return is && format.Want == "regex"
+	}
+	for _, cause := range e.Causes {
+		if !badPattern(cause) {
+			return false
+		}
+	}
+	return true
 }
 
 // nearestBranch returns the alternative that a value was meant to fit: the only

@@ -23,14 +23,10 @@ func Packet(p *wire.Packet, out []Finding) []Finding {
 	default:
 		return out
 	}
-	reason := p.Reason
-	if p.Offending >= 0 {
-		reason = fmt.Sprintf("%s (byte %d of the packet)", reason, p.Offending)
-	}
 	return append(out, Finding{
 		Rule: rule, Severity: defaultSeverity(rule),
 		At: p.Address, Connection: p.Connection,
-		Text: clip(reason + ": " + todo),
+		Text: clip(p.Reason + ": " + todo),
 	})
 }
 

@@ -1,7 +1,5 @@
 package protocol
 
-import "slices"
-
 // CatalogueVersion counts the changes of the catalogue: a rule added, removed
 // or given another default severity.
 const CatalogueVersion = 1
@@ -51,7 +49,26 @@ type Rule struct {
 
 // Rules returns the whole catalogue, in the order of its page.
 func Rules() []Rule {
-	return slices.Concat(frameRules, commandRules, helloRules, envelopeRules, runRules, decisionRules, roomRules, paceRules)
+	var all []Rule
+	for _, c := range chapters {
+		all = append(all, c.rules...)
+	}
+	return all
+}
+
+// chapters are the catalogue as its page shows it.
+var chapters = []struct {
+	title string
+	rules []Rule
+}{
+	{"Frames and messages", frameRules},
+	{"Commands", commandRules},
+	{"Hello and versions", helloRules},
+	{"Envelopes", envelopeRules},
+	{"Life of a run", runRules},
+	{"Decisions", decisionRules},
+	{"History and rooms", roomRules},
+	{"Pace", paceRules},
 }
 
 // RuleByID returns a rule of the catalogue.

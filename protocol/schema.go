@@ -197,8 +197,10 @@ func compileAt(c *jsonschema.Compiler, url string) (_ *jsonschema.Schema, err er
 	var at *jsonschema.ValidationError
 	switch {
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &at):
-		misfits := explainMisfit(at, nil)
-		return nil, &InvalidSchemaError{Pointer: misfits[0].Pointer, Text: misfits[0].Text}
+		if misfits := explainMisfit(at, nil); len(misfits) > 0 && !badPattern(at) {
+			return nil, &InvalidSchemaError{Pointer: misfits[0].Pointer, Text: misfits[0].Text}
+		}
+		return nil, fmt.Errorf("compile schema: %s", oneLine(at.Error()))
 	case err != nil:
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}

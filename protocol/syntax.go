@@ -32,13 +32,10 @@ func (j *judge) syntax(payload []byte) reading {
 		j.report("frame-encoding", "", "no UTF-8 at byte %d of the payload (0x%02x): cut text between characters only", i, payload[i])
 		return notJSON
 	}
-	w := walker{
-		judge: j,
-		d: jsontext.NewDecoder(bytes.NewBuffer(payload),
-			jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
-	}
+	w := walker{d: jsontext.NewDecoder(bytes.NewBuffer(payload),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	for {
-		err := w.step()
+		err := w.step(j)
 		switch {
 		case err == nil:
 		case errors.Is(err, errTooDeep):
@@ -55,7 +52,6 @@ func (j *judge) syntax(payload []byte) reading {
 
 // walker goes through JSON token by token.
 type walker struct {
-	*judge
 	d     *jsontext.Decoder
 	ended bool // the one value is over
 	// seen are the names of the objects that are open, by depth, and how often
@@ -66,13 +62,13 @@ type walker struct {
 var errTooDeep = errors.New("too deep")
 
 // step reads one token.
-func (w *walker) step() error {
+func (w *walker) step(j *judge) error {
 	depth := w.d.StackDepth()
 	if w.ended {
 		if w.d.PeekKind() == jsontext.KindInvalid {
 			return w.fail()
 		}
-		return errors.New("a second value follows")
+		return errors.New("a second value follows the first; send one")
 	}
 	switch next := w.d.PeekKind(); next {
 	case jsontext.KindBeginObject, jsontext.KindBeginArray:
@@ -95,7 +91,7 @@ func (w *walker) step() error {
 		if err != nil {
 			return err
 		}
-		w.scalar(next, value, parent == jsontext.KindBeginObject && n%2 == 0, depth)
+		w.scalar(j, next, value, parent == jsontext.KindBeginObject && n%2 == 0, depth)
 	}
 	w.ended = w.d.StackDepth() == 0
 	return nil
@@ -120,39 +116,39 @@ func (w *walker) begin(depth int) {
 }
 
 // scalar looks at a name, a string, a number or a literal.
-func (w *walker) scalar(k jsontext.Kind, value []byte, isName bool, depth int) {
+func (w *walker) scalar(j *judge, k jsontext.Kind, value []byte, isName bool, depth int) {
 	switch k {
 	case jsontext.KindString:
 		if unit, lone := loneSurrogate(value); lone {
-			w.report("json-lone-surrogate", w.pointer(),
+			j.report("json-lone-surrogate", w.pointer(j),
 				`half of a surrogate pair (\u%04x): cut text between characters, and keep the rest for the next delta`, unit)
 		}
 		if isName {
-			w.name(textOf(value), depth-1)
+			w.name(j, textOf(value), depth-1)
 		}
 	case jsontext.KindNumber:
 		if as, rounded := roundedTo(string(value)); rounded {
-			w.report("json-number-rounded", w.pointer(),
+			j.report("json-number-rounded", w.pointer(j),
 				"a JavaScript client will round %s to %s: send it as a string", brief(value), as)
 		}
 	}
 }
 
 // name counts a member's name.
-func (w *walker) name(name string, depth int) {
+func (w *walker) name(j *judge, name string, depth int) {
 	if w.seen[depth] == nil {
 		w.seen[depth] = make(map[string]int)
 	}
 	w.seen[depth][name]++
 	if w.seen[depth][name] == 2 {
-		w.report("json-duplicate-key", w.pointer(),
+		j.report("json-duplicate-key", w.pointer(j),
 			"duplicate key %s: a browser reads the last one, others may read the first; write it once", quote(name))
 	}
 }
 
 // pointer returns the place of what was read last, "" when it would not be used.
-func (w *walker) pointer() string {
-	if w.full() {
+func (w *walker) pointer(j *judge) string {
+	if j.full() {
 		return ""
 	}
 	return string(w.d.StackPointer())
@@ -193,8 +189,11 @@ func loneSurrogate(value []byte) (unit uint16, lone bool) {
 // integer beyond 2^53, or anything beyond its range.
 func roundedTo(number string) (as string, rounded bool) {
 	f, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return strconv.FormatFloat(f, 'g', -1, 64), true // an infinity
+	switch {
+	case err != nil && f < 0:
+		return "-Infinity", true
+	case err != nil:
+		return "Infinity", true
 	}
 	if strings.ContainsAny(number, ".eE") {
 		return "", false
@@ -218,7 +217,7 @@ func explain(err error, payload []byte) string {
 	var at *jsontext.SyntacticError
 	if !errors.As(err, &at) || int(at.ByteOffset) >= len(payload) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || at != nil {
-			return fmt.Sprintf("not JSON: it ends too early, at byte %d of the payload", len(payload))
+			return fmt.Sprintf("not JSON: it ends too early, at byte %d of the payload; look for what cut it", len(payload))
 		}
 		return fmt.Sprintf("not JSON: %v", err)
 	}

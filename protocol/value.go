@@ -47,8 +47,11 @@ func kindOf(value []byte) kind {
 
 // String names the kinds in k as a sentence does: "a string or an object".
 func (k kind) String() string {
-	if k == notNull {
+	switch k {
+	case notNull:
 		return "a value"
+	case anything:
+		return "a value, which may be null"
 	}
 	var text string
 	for i, name := range []string{"a string", "a number", "a boolean", "an object", "an array", "null"} {
@@ -212,6 +215,9 @@ func integerOf(value []byte) (n int64, ok bool) {
 	if kindOf(value) != isNumber {
 		return 0, false
 	}
+	if n, ok := plainInteger(value); ok {
+		return n, true
+	}
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return n, true
 	}
@@ -220,4 +226,19 @@ func integerOf(value []byte) (n int64, ok bool) {
 		return 0, false
 	}
 	return int64(f), true
+}
+
+// plainInteger reads what nearly all integers are, up to 18 digits, without
+// allocating.
+func plainInteger(value []byte) (n int64, ok bool) {
+	if len(value) > 18 {
+		return 0, false
+	}
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }
