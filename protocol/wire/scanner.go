@@ -171,6 +171,13 @@ func (s *Scanner) Next() *Message {
 	return nil
 }
 
+// Border reports whether what was fed ends between two messages, so that a
+// frame of one's own may follow it. It is to be called when Next has returned
+// nil.
+func (s *Scanner) Border() bool {
+	return s.lost == "" && !s.inFrame && s.headLen == 0 && !s.data.open
+}
+
 // begin reads the head of a frame, and the whole frame if it can be given as it
 // lies in the fed bytes.
 func (s *Scanner) begin() *Message {
