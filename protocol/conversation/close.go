@@ -1,0 +1,167 @@
+package conversation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tapedeck/protocol"
+	"tapedeck/protocol/capture"
+)
+
+// ignoredCancel judges how a run ended that was cancelled. A cancel that comes
+// too late is nobody's fault, so there must be a sign that the gateway had it in
+// time: it said ok, it began something new, or it went on for a second.
+func (s *State) ignoredCancel(r *run, e *protocol.Event) {
+	c := r.cancel
+	r.cancel = nil
+	if c == nil || c.unsure || e.Type == protocol.RunError {
+		return
+	}
+	c.fate = accepted
+	if e.Type == protocol.RunCancelled {
+		return
+	}
+	const rule = "run-cancel-ignored"
+	switch {
+	case !c.okAt.IsZero():
+		s.report(rule, protocol.Warning, c.at, "run:cancel of #%s was acknowledged at #%s, and the run finished", c.at, c.okAt)
+	case r.newWork:
+		s.report(rule, protocol.Warning, c.at, "run:cancel came at #%s, the run began something new after it and finished", c.at)
+	case s.now-c.time >= time.Second:
+		s.report(rule, protocol.Warning, c.at, "run:cancel came at #%s, and the run finished %s later", c.at, brief(s.now-c.time))
+	default:
+		s.skip(rule, "the cancel may have come too late")
+	}
+}
+
+// closeBooks says what can only be said when the recording stops.
+func (s *State) closeBooks() {
+	s.greeted()
+	for _, c := range s.doubted {
+		s.verdict(c)
+	}
+	s.doubted = nil
+	for _, c := range s.sortedConnections() {
+		if c.ending == nil {
+			s.stillAsked(c)
+		}
+	}
+	for _, r := range s.sortedRuns() {
+		s.turn = turn{run: r, thread: r.Thread}
+		s.unfinished(r)
+		s.unansweredDecisions(r)
+	}
+	s.turn = turn{}
+}
+
+func (s *State) sortedConnections() []*connection {
+	list := make([]*connection, 0, len(s.connections))
+	for _, c := range s.connections {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *connection) int { return cmp.Compare(a.position, b.position) })
+	return list
+}
+
+func (s *State) sortedRuns() []*run {
+	list := make([]*run, 0, len(s.runs))
+	for _, r := range s.runs {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *run) int { return cmp.Compare(a.First, b.First) })
+	return list
+}
+
+// stillAsked reports the questions of a connection that is open when the
+// recording stops.
+func (s *State) stillAsked(c *connection) {
+	for _, k := range c.sockets {
+		for _, q := range k.commands {
+			if q.Name != protocol.ThreadMessages || !q.wantsAck || q.acked {
+				continue
+			}
+			if s.now-q.time <= patience {
+				s.skip("ack-missing", "the recording stopped before the gateway could answer")
+				continue
+			}
+			s.blame(protocol.Finding{Rule: "ack-missing", Severity: protocol.Warning, At: q.at, Connection: c.position, Thread: q.ThreadID},
+				"thread:messages was not answered in %s", brief(s.now-q.time))
+		}
+	}
+}
+
+// unfinished judges a run that has no end.
+func (s *State) unfinished(r *run) {
+	if !r.end.IsZero() || r.explained {
+		return
+	}
+	last := r.topAt
+	ending := s.endingOf(r)
+	g := &r.segment
+	if r.Status == Running || r.Status == Paused && !g.paused.IsZero() {
+		s.setStatus(r, Truncated)
+	}
+	if r.forgotten || last.IsZero() {
+		return
+	}
+	rule, text := "run-unfinished", "no end came after sequence "+itoa(r.top)
+	other := capture.Address{}
+	if !g.paused.IsZero() {
+		rule, last, text = "paused-not-finished", g.paused, "no RUN_FINISHED came after RUN_PAUSED"
+		if ending == nil && s.now-g.pausedAt <= patience {
+			s.skip(rule, "the recording stopped right after RUN_PAUSED")
+			return
+		}
+	}
+	severity := protocol.Note
+	switch {
+	case ending == nil:
+		text += ": the recording stopped first"
+	case ending.By == capture.FromGateway:
+		severity = protocol.Error
+		text += ": the gateway's side ended the connection"
+	case ending.By == capture.FromClient:
+		text += ": the client left first"
+	default:
+		text += ": the proxy ended the connection"
+	}
+	if rule == "paused-not-finished" && severity == protocol.Note {
+		if ending != nil {
+			s.skip(rule, "the client left right after RUN_PAUSED")
+			return
+		}
+		severity = protocol.Error
+	}
+	if k := r.lastLeft; k != nil && ending != nil {
+		other = capture.Address{Position: k.conn.endAt}
+	}
+	f := s.finding(rule, severity, last, other)
+	f.Sequence = r.top
+	s.blame(f, "%s", text)
+}
+
+// endingOf returns how the last connection ended that got the run's envelopes,
+// nil if one is still open.
+func (s *State) endingOf(r *run) *capture.Ending {
+	if r.watchers > 0 || r.lastLeft == nil || r.lastLeft.conn.ending == nil {
+		return nil
+	}
+	return r.lastLeft.conn.ending
+}
+
+// unansweredDecisions notes what was still waited on.
+func (s *State) unansweredDecisions(r *run) {
+	if r.waitsSince >= 0 && r.waiting() != nil {
+		r.Human += s.now - r.waitsSince
+		r.waitsSince = -1
+		s.touch(r)
+	}
+	for _, d := range r.decisions {
+		if d.state != open {
+			continue
+		}
+		f := s.finding("interrupt-unanswered", protocol.Note, d.at, capture.Address{})
+		s.blame(f, "decision %s was still waited on when the recording stopped", short(d.id))
+	}
+}
