@@ -31,7 +31,7 @@ type feedRun struct {
 // they belong: frames of one run alone are too little to judge by. Without, the
 // state judges what it sees.
 func NewFeed(findings []protocol.Finding) *Feed {
-	f := &Feed{state: conversation.New(), runs: map[string]*feedRun{}, names: map[[2]string]string{}}
+	f := &Feed{state: conversation.New(conversation.Options{}), runs: map[string]*feedRun{}, names: map[[2]string]string{}}
 	if findings != nil {
 		f.known = map[capture.Position][]protocol.Finding{}
 		for _, found := range findings {
