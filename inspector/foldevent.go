@@ -147,6 +147,7 @@ func (t *Timeline) addLifecycle(m *Moment, run *runFold, e *protocol.Event) {
 	r.State = Done
 	switch e.Type {
 	case protocol.RunStarted:
+		run.ended = false
 		if c := t.settleStart(m); c != nil {
 			c.Run = m.Run
 			r.Detail = &Note{Said: FormatDuration(m.At()-c.Start) + " after " + c.Name}
@@ -161,6 +162,7 @@ func (t *Timeline) addLifecycle(m *Moment, run *runFold, e *protocol.Event) {
 		r.State = Failed
 		r.Detail = &Note{Text: joinText(e.Code, e.Message)}
 	}
+	run.ended = true
 	t.settleCancel(m, string(e.Type))
 	t.closeOpen(run)
 }

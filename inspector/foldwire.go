@@ -213,3 +213,18 @@ func (t *Timeline) addExchange(m *Moment) {
 		delete(t.flows, key)
 	}
 }
+
+// isHousekeeping reports whether a moment only keeps a connection alive.
+func isHousekeeping(m *Moment) bool {
+	switch {
+	case m.Message != nil:
+		return false
+	case m.Packet != nil:
+		switch m.Packet.Engine {
+		case wire.EnginePing, wire.EnginePong, wire.EngineNoop, wire.EngineUpgrade:
+			return true
+		}
+		return false
+	}
+	return m.Frame.Kind == capture.Ping || m.Frame.Kind == capture.Pong
+}

@@ -170,10 +170,12 @@ type Reply struct {
 
 // History is what an answer to thread:messages held.
 type History struct {
-	Messages, Replayed int
-	Truncated          bool
-	Pending            bool // a decision is waited for
-	Todos, Task        bool
+	Messages  int  `json:"messages"`
+	Replayed  int  `json:"replayed"`
+	Truncated bool `json:"truncated"`
+	Pending   bool `json:"pendingInterrupt"` // a decision is waited for
+	Todos     bool `json:"todos"`
+	Task      bool `json:"task"`
 }
 
 // Stream is the detail of a text or a reasoning: its deltas, joined.
@@ -254,8 +256,8 @@ type Todos struct {
 
 // Todo is one item of a list.
 type Todo struct {
-	Content string
-	Status  string
+	Content string `json:"content"`
+	Status  string `json:"status"`
 }
 
 // Agent is the detail of a subagent.

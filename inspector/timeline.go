@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"maps"
 	"sort"
 	"time"
 
@@ -28,7 +29,7 @@ type Timeline struct {
 	flows   map[capture.Position]*Row
 	places  []place // in the order of their addresses
 	touched []*Row
-	lastAt  time.Duration
+	trimmed int // rows that were forgotten
 }
 
 // TimelineOptions configure a Timeline.
@@ -59,7 +60,8 @@ type runFold struct {
 	open       map[string]*Row // constructs, by kind and id
 	unknown    map[string]*Row // by type
 	seen       map[int64]delivery
-	paused     *Row   // its RUN_PAUSED, until it goes on
+	paused     *Row // its RUN_PAUSED, until it goes on
+	ended      bool
 	lanes      uint64 // of its subagents that are open now
 }
 
@@ -93,7 +95,6 @@ func NewTimeline(o TimelineOptions) *Timeline {
 // until the next call. It keeps nothing that the moment points to.
 func (t *Timeline) Add(m *Moment) []*Row {
 	t.touched = t.touched[:0]
-	t.lastAt = m.At()
 	switch {
 	case m.Message == nil:
 		t.addWire(m)
@@ -147,13 +148,41 @@ func (t *Timeline) Finish() {
 	}
 }
 
+// Trim forgets what is over and printed, so that a session can be followed for
+// days: rows that ended, but for the latest, and the runs that did. Rows keep
+// their Index.
+func (t *Timeline) Trim(rows int) {
+	if extra := len(t.Rows) - rows; extra > 0 {
+		kept := make([]*Row, 0, rows)
+		for i, r := range t.Rows {
+			if i >= extra || r.State == Open {
+				kept = append(kept, r)
+			}
+		}
+		t.trimmed += len(t.Rows) - len(kept)
+		t.Rows = kept
+	}
+	if extra := len(t.places) - 16*rows; extra > 0 {
+		t.places = append([]place(nil), t.places[extra:]...)
+	}
+	if len(t.runs) > rows {
+		maps.DeleteFunc(t.runs, func(_ string, r *runFold) bool { return r.ended })
+	}
+	if extra := len(t.pending) - rows; extra > 0 {
+		t.pending = append([]*Row(nil), t.pending[extra:]...)
+	}
+	if extra := len(t.Waits) - rows; extra > 0 {
+		t.Waits = append([]Wait(nil), t.Waits[extra:]...)
+	}
+}
+
 // Pending returns the commands that nothing answered yet.
 func (t *Timeline) Pending() []*Row { return t.pending }
 
 // row begins a row at a moment.
 func (t *Timeline) row(m *Moment, kind Kind, name, id string) *Row {
 	r := &Row{
-		Index: len(t.Rows), Kind: kind, Name: name, ID: id,
+		Index: t.trimmed + len(t.Rows), Kind: kind, Name: name, ID: id,
 		Where: Where{Connection: m.Connection(), Direction: m.Direction(), Thread: m.Thread, Run: m.Run},
 		Span:  Span{First: m.Address(), Start: m.At()},
 	}
