@@ -277,7 +277,7 @@ type envelope struct {
 	RunID    string
 	Sequence int64
 	Event    struct {
-		Type, MessageID, Delta, ToolCallID, InterruptID string
+		Type, MessageID, Delta, ToolCallID, InterruptID, ChildThreadID string
 	}
 }
 
@@ -300,6 +300,7 @@ type driver struct {
 	runs     []string // by RUN_STARTED
 	open     []string // decisions
 	subs     []string
+	task     string // the own thread of the last subagent
 	messages int
 	said     map[string]string
 }
@@ -321,6 +322,7 @@ func (d *driver) move(m scenario.Move) error {
 	if err := d.waitFor(m); err != nil {
 		return err
 	}
+	time.Sleep(m.After)
 	window := d.windows[m.Window]
 	if m.Leave {
 		window.end("client left")
@@ -419,12 +421,15 @@ func (d *driver) note(e envelope) {
 			d.open = append(d.open, e.Event.InterruptID)
 		}
 	case "SUBAGENT_STARTED":
-		d.subs = append(d.subs, e.Event.ToolCallID)
+		d.subs, d.task = append(d.subs, e.Event.ToolCallID), e.Event.ChildThreadID
 	}
 }
 
 func (d *driver) payload(m scenario.Move) (string, error) {
 	thread := quote(d.thread + m.Thread)
+	if m.Thread == "task" {
+		thread = quote(d.task)
+	}
 	o := object{}
 	switch m.Command() {
 	case protocol.RunStart:

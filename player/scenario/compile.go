@@ -40,6 +40,8 @@ func (s *Scenario) Segment(in Input) (script.Script, *Problem) {
 	if run.Start == "never" {
 		return script.Script{}, nil
 	}
+	// What is no duration has none.
+	c.at, _ = time.ParseDuration(run.Start)
 	c.open(run.Start != "none", in.Opening)
 	c.steps(run.Steps)
 	if !c.ended && !c.paused {
@@ -160,8 +162,10 @@ func (c *compiler) special(s *Step) {
 	case s.Cancel != nil:
 		c.end(newEvent(protocol.RunCancelled))
 	case s.Finish != nil:
-		c.end(newEvent(protocol.RunFinished))
-		c.ended = c.ended || !*s.Finish
+		c.ended = true
+		if *s.Finish {
+			c.end(newEvent(protocol.RunFinished))
+		}
 	case s.Raw != nil:
 		c.raw(s.Raw)
 	case s.Send != nil:

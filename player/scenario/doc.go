@@ -40,12 +40,13 @@
 // number or max), jitter and chunk, which is whole, word, char, grapheme,
 // mid-surrogate or a number of characters. In strings, {{input}}, {{answer}},
 // {{thread}}, {{run}}, {{messageId}}, {{message:ID}}, {{tool:ID}} and
-// {{decision:ID}} stand for what they name.
+// {{decision:ID}} stand for what they name, and {{fill:N}} for N bytes of text.
 //
-// A run may also have refuse: {code, message}, start: none or never, a pace, and
+// A run may also have refuse: {code, message}, start: 5s, none or never, a pace, and
 // cancel: stop, ignore or a list of steps, which is what run:cancel does to it.
 // The gateway may have hello, refuse, replay, seam, history and unknown.
 //
 // The client's moves are start, resume, cancel, detach, join, leave and await,
-// each with when: EVENT or EVENT*N, window, thread, which, tools and refused.
+// each with when: EVENT or EVENT*N, after: 2s, window, thread, which, tools and
+// refused.
 package scenario

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tapedeck/player/script"
@@ -64,8 +65,8 @@ func (in *Input) ident(prefix, name string) string {
 }
 
 // fill puts what the client sent in the place of {{input}}, {{answer}},
-// {{thread}}, {{run}} and {{messageId}}, and ids in that of {{message:NAME}},
-// {{tool:NAME}} and {{decision:NAME}}.
+// {{thread}}, {{run}} and {{messageId}}, ids in that of {{message:NAME}},
+// {{tool:NAME}} and {{decision:NAME}}, and n bytes of text in that of {{fill:n}}.
 func (c *compiler) fill(s string) string {
 	if !strings.Contains(s, "{{") {
 		return s
@@ -103,6 +104,12 @@ func (c *compiler) lookUp(name string) (string, bool) {
 		return c.in.Run, true
 	case "messageId":
 		return c.in.Message, true
+	case "fill":
+		n, err := strconv.Atoi(id)
+		if err != nil || within("fill", n, 64<<20) != nil {
+			return "", false
+		}
+		return filler(n), true
 	case "message":
 		return c.in.ident("msg", id), true
 	case "tool":

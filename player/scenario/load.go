@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/parser"
 
@@ -126,7 +127,7 @@ func (s *Scenario) check() error {
 		s.Pace.check(0))
 	for _, r := range s.Runs {
 		err = errors.Join(err, r.Pace.check(0),
-			oneOf("start", r.Start, "", "none", "never"),
+			checkStart(r.Start),
 			oneOf("cancel", r.Cancel.Mode, "", "stop", "ignore"),
 			checkSteps(r.Steps, true), checkSteps(r.Cancel.Steps, false))
 	}
@@ -136,6 +137,16 @@ func (s *Scenario) check() error {
 		}
 	}
 	return err
+}
+
+func checkStart(start string) error {
+	if _, err := time.ParseDuration(start); err == nil {
+		return nil
+	}
+	if err := oneOf("start", start, "", "none", "never"); err != nil {
+		return fmt.Errorf("%w, and no duration such as 5s", err)
+	}
+	return nil
 }
 
 func oneOf(key, value string, allowed ...string) error {

@@ -59,7 +59,8 @@ type Gateway struct {
 // Run is what answers one run:start.
 type Run struct {
 	Refuse *Problem `yaml:"refuse"` // the command is refused, nothing is streamed
-	// Start "none" leaves RUN_STARTED out, and "never" everything.
+	// Start is how long RUN_STARTED takes; "none" leaves it out, and "never"
+	// everything.
 	Start  string `yaml:"start"`
 	Cancel Cancel `yaml:"cancel"`
 	Pace   Pace   `yaml:"pace"`
@@ -213,9 +214,13 @@ type Move struct {
 	// When is the event that it waits for, such as "RUN_PAUSED", or
 	// "TEXT_MESSAGE_CONTENT*5" for the fifth since the last move. Without it the
 	// last move's answer is waited for.
-	When    string       `yaml:"when"`
-	Window  int          `yaml:"window"` // a client of its own, 0 for the first
-	Thread  string       `yaml:"thread"` // appended to the thread's id
+	When string `yaml:"when"`
+	// After is how long it waits then.
+	After  time.Duration `yaml:"after"`
+	Window int           `yaml:"window"` // a client of its own, 0 for the first
+	// Thread is appended to the thread's id. "task" is the own thread of the
+	// last subagent.
+	Thread  string       `yaml:"thread"`
 	Start   *Start       `yaml:"start"`
 	Resume  *Value       `yaml:"resume"`  // the answer
 	Which   string       `yaml:"which"`   // the decision's or tool's id; the first open one by default
