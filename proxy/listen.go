@@ -146,6 +146,15 @@ func SelfSigned(hosts ...string) (*tls.Config, error) {
 	return serverTLS(tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}), nil
 }
 
+// WithTLS returns ls with TLS on each.
+func WithTLS(ls []net.Listener, c *tls.Config) []net.Listener {
+	secure := make([]net.Listener, len(ls))
+	for i, l := range ls {
+		secure[i] = tls.NewListener(l, c)
+	}
+	return secure
+}
+
 // serverTLS offers HTTP/1.1 only, which is what WebSockets need.
 func serverTLS(pair tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}

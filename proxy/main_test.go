@@ -157,12 +157,8 @@ func start(t *testing.T, upstream string, change func(*Config)) (address string,
 
 func build(t *testing.T, upstream string, change func(*Config)) (*Proxy, *memory) {
 	t.Helper()
-	u, err := url.Parse(upstream)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tape := newMemory()
-	cfg := Config{Upstream: u, Sink: tape}
+	cfg := Config{Upstream: parse(t, upstream), Sink: tape}
 	if change != nil {
 		change(&cfg)
 	}
@@ -278,4 +274,13 @@ func get(t *testing.T, url string) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	return res, string(body)
+}
+
+func parse(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

@@ -81,7 +81,6 @@ type way struct {
 	src, dst *leg
 	scan     *wire.Scanner
 	passed   int64
-	answered bool // src sent a Close frame
 
 	small [relaySmall]byte
 	large *piece
@@ -89,13 +88,14 @@ type way struct {
 	leaving atomic.Bool // the proxy stops
 	// writing is held by whoever writes to dst, since what is written to a
 	// WebSocket must not mix. It guards what follows.
-	writing sync.Mutex
-	border  bool     // what was written ends with a message
-	shut    bool     // a Close frame was sent, by us or by src: nothing may follow
-	said    bool     // and it was ours
-	out     []byte   // of a gated way: what is to be written
-	waiting []answer // of a gated way: for dst, at the next border
-	replies []answer // of a gated way: for src
+	writing  sync.Mutex
+	answered bool     // src sent a Close frame
+	border   bool     // what was written ends with a message
+	shut     bool     // a Close frame was sent, by us or by src: nothing may follow
+	said     bool     // and it was ours
+	out      []byte   // of a gated way: what is to be written
+	waiting  []answer // of a gated way: for dst, at the next border
+	replies  []answer // of a gated way: for src
 }
 
 // relay passes bytes until both ways have ended.
@@ -124,7 +124,7 @@ func (w *way) run(done chan<- struct{}) {
 				w.s.ended(w.dir.Other(), werr)
 				return
 			}
-			if w.answered && w.other().saidClose() {
+			if w.closed() && w.other().saidClose() {
 				w.dst.closeWrite()
 				return
 			}
@@ -231,7 +231,8 @@ func (w *way) frame(kind capture.Kind, data []byte) capture.Frame {
 }
 
 // end records what src left unfinished, and passes its end on: a half-closed
-// connection as that, a broken one as broken.
+// connection as that, unless both sides have said goodbye, and a broken one as
+// broken.
 func (w *way) end(err error) {
 	w.writing.Lock()
 	w.scan.End()
@@ -241,9 +242,10 @@ func (w *way) end(err error) {
 			w.write(m.Raw) // half a message breaks off there as it did here
 		}
 	}
+	over := w.answered
 	w.writing.Unlock()
 	w.s.ended(w.dir, err)
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) && !(over && w.other().closed()) {
 		w.dst.closeWrite()
 	} else {
 		w.dst.Close()
@@ -255,6 +257,13 @@ func (w *way) other() *way {
 		return &w.s.down
 	}
 	return &w.s.up
+}
+
+// closed reports whether src sent a Close frame.
+func (w *way) closed() bool {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.answered
 }
 
 func (w *way) saidClose() bool {

@@ -99,6 +99,7 @@ func (p *Proxy) openSocket(s *socket, res *http.Response) {
 	}
 	s.owner = true
 	s.conn = p.tap.open(o, s.x.position, defaultPatience)
+	s.x.conn = s.conn
 	p.tap.upgrade(s.conn)
 }
 
