@@ -19,11 +19,12 @@ type judge struct {
 	*Validator
 	m     *Message
 	out   []Finding
-	first int // of out, which holds others' findings before
-	more  int // findings that found no room
+	first int  // of out, which holds others' findings before
+	more  bool // a finding found no room
 }
 
-// full reports whether no further finding will be kept.
+// full reports whether no further finding will be kept. Whoever goes through a
+// list asks, since what is written to be thrown away takes time too.
 func (j *judge) full() bool { return len(j.out)-j.first >= maxFindings }
 
 // report adds a finding of a rule's default severity.
@@ -42,7 +43,7 @@ func (j *judge) reportAs(severity Severity, rule, pointer, format string, args .
 		}
 	}
 	if j.full() {
-		j.more++
+		j.more = true
 		return
 	}
 	j.out = append(j.out, Finding{Rule: rule, Severity: severity, Pointer: pointer, Text: clip(fmt.Sprintf(format, args...))})
@@ -56,9 +57,9 @@ func (j *judge) finish(thread, run string, sequence int64) []Finding {
 		f.At, f.Connection = j.m.Address, j.m.Connection
 		f.Thread, f.Run, f.Sequence = thread, run, sequence
 	}
-	if j.more > 0 {
+	if j.more {
 		last := &found[len(found)-1]
-		last.Text = clip(fmt.Sprintf("one of %d more findings here: %s", j.more+1, last.Text))
+		last.Text = clip(fmt.Sprintf("more than %d findings here, the last listed: %s", maxFindings, last.Text))
 	}
 	return j.out
 }

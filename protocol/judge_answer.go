@@ -130,6 +130,9 @@ func (j *judge) history(payload []byte, o object) {
 		j.shape(rule, historyShape, o, "")
 		messages, _ := readArray(o.get("messages"))
 		for i, raw := range messages {
+			if j.full() {
+				break
+			}
 			at := "/messages" + pointerAt(i)
 			if m, is := readObject(raw); is {
 				j.shape(rule, historyMessageShape, m, at)

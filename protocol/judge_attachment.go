@@ -18,6 +18,9 @@ func (j *judge) attachments(list []byte) {
 		j.report("attachments-too-many", "/attachments", "%d attachments: send at most %d a run", len(items), MaxAttachmentsPerRun)
 	}
 	for i, item := range items {
+		if j.full() {
+			break
+		}
 		at := "/attachments" + pointerAt(i)
 		o, _ := readObject(item)
 		mediaType, mediaAt := o.text("mediaType"), at+"/mediaType"

@@ -58,6 +58,10 @@ func (j *judge) unknownKeys(shape []field, o object) (misspelt map[string]bool) 
 		if hasField(shape, m.name) {
 			continue
 		}
+		if j.full() {
+			j.more = true
+			break
+		}
 		hint := ": remove it"
 		if meant := nearestKey(m.name, absent); meant != "" {
 			hint = ", did you mean \"" + meant + "\", which is not there?"

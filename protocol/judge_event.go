@@ -154,6 +154,9 @@ func (j *judge) cutAtBorder(value []byte) bool {
 func (j *judge) todos(list []byte, pointer string) {
 	items, _ := readArray(list)
 	for i, item := range items {
+		if j.full() {
+			break
+		}
 		at := pointer + pointerAt(i)
 		switch kindOf(item) {
 		case isString:

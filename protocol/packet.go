@@ -45,6 +45,6 @@ func Frame(f *capture.Frame, maxPayload int64, out []Finding) []Finding {
 	return append(out, Finding{
 		Rule: rule, Severity: defaultSeverity(rule),
 		At: capture.Address{Position: f.Position}, Connection: f.Connection,
-		Text: fmt.Sprintf("%d B is more than the maxPayload of %d B from the handshake: the gateway answers 413 or closes with 1009; send less, or raise its maxHttpBufferSize", f.Size, maxPayload),
+		Text: fmt.Sprintf("%d B > maxPayload %d from the handshake: the gateway answers 413 or closes with 1009; send less, or raise its maxHttpBufferSize", f.Size, maxPayload),
 	})
 }

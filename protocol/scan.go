@@ -11,6 +11,8 @@ type scanner struct {
 	i int
 	// names are the names in the objects that are open, as indices into b.
 	names []span
+	// escaped is set if the string that was read last has an escape.
+	escaped bool
 }
 
 type span struct{ from, to int }
@@ -118,7 +120,7 @@ func (s *scanner) name(first int) (name []byte, ok bool) {
 	}
 	end := s.i - 1
 	name = s.b[start:end]
-	if hasEscape(name) || len(s.names)-first >= scanNames {
+	if s.escaped || len(s.names)-first >= scanNames {
 		return nil, false
 	}
 	for _, n := range s.names[first:] {
@@ -163,6 +165,7 @@ var plain = func() (t [256]bool) {
 func (s *scanner) text() bool {
 	b, i, ascii := s.b, s.i+1, true
 	start := i
+	s.escaped = false
 	for i < len(b) {
 		switch c := b[i]; {
 		case plain[c]:
@@ -175,6 +178,7 @@ func (s *scanner) text() bool {
 			if n == 0 {
 				return false
 			}
+			s.escaped = true
 			i += n
 		case c >= utf8.RuneSelf:
 			ascii = false
