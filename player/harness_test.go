@@ -347,6 +347,7 @@ func (d *driver) move(m scenario.Move) error {
 		return err
 	}
 	answer := window.send(string(name), payload)
+	synctest.Wait() // what it leads to at once comes before the next move
 	var a struct {
 		OK    bool
 		Error struct{ Code string }

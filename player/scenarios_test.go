@@ -28,6 +28,7 @@ func TestBuiltins(t *testing.T) {
 			}
 			w := play1(t, s)
 			golden(t, name, w.lines)
+			judge(t, s, w)
 		})
 	}
 }
