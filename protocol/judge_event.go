@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 )
 
@@ -111,7 +112,7 @@ func (j *judge) fields(shape *eventShape, p *parts) {
 			if f.from == Stated {
 				rule = "event-field-stated"
 			}
-			j.report(rule, "/event"+pointerTo(f.name), "%s: %s", shape.typ, f.misfit(value))
+			j.report(rule, "/event"+pointerTo(f.name), "%s: %s%s", shape.typ, f.misfit(value), instead(p.event, f.name, value))
 		} else if value != nil {
 			j.content(shape.typ, f.slot, value)
 		}
@@ -119,6 +120,21 @@ func (j *judge) fields(shape *eventShape, p *parts) {
 	if kindOf(p.fields[slotTimestamp]) == isNull {
 		j.report("event-field-inferred", "/event/timestamp", "%s: timestamp is null, may be absent: leave it out", shape.typ)
 	}
+}
+
+// instead names a member of the event that a missing field was most likely
+// written as: message_id for messageId.
+func instead(event []byte, name string, value []byte) string {
+	if value != nil {
+		return ""
+	}
+	members, _ := readObject(event)
+	for _, m := range members {
+		if m.name != name && nearestKey(m.name, []string{name}) != "" {
+			return fmt.Sprintf(" as %s, not as %s", name, quote(m.name))
+		}
+	}
+	return ""
 }
 
 // content judges what a field of the right type says.

@@ -83,6 +83,6 @@ const (
 	Minor = 17
 )
 
-// HelloGrace is how long chat-core waits for the gateway's announcement,
-// protocolGraceMs, counted from CONNECT.
+// HelloGraceMS is how long chat-core waits for the gateway's announcement,
+// protocolGraceMs in milliseconds, counted from CONNECT.
 const HelloGraceMS = 2000

@@ -3,13 +3,13 @@ package protocol
 import "strings"
 
 // Nearest returns the known name that a mistyped one most likely meant, "" if
-// none is near: at most a third of its letters may differ, case aside, a swap
-// of neighbours counted once.
+// none is near: at most a third of its letters and no more than three may
+// differ, case aside, a swap of neighbours counted once.
 func Nearest(given string, known []string) string {
 	given = strings.ToLower(given)
-	best, nearest := len(given)/3+1, ""
+	best, nearest := min(len(given)/3, 3)+1, ""
 	for _, name := range known {
-		if d := distance(given, strings.ToLower(name), best); d < best || d == best && nearest == "" {
+		if d := distance(given, strings.ToLower(name), best); d < best {
 			best, nearest = d, name
 		}
 	}

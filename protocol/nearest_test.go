@@ -11,6 +11,7 @@ func TestNearest(t *testing.T) {
 		{"tpye", "type"},
 		{"upsteram", "upstream"},
 		{"BILLING_SUMMARY", ""},
+		{"RUN_FILTERED", ""}, // four letters from RUN_STARTED
 		{"x", ""},
 		{"", ""},
 	} {
