@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -224,7 +225,7 @@ func (s socket) sendBinary(data []byte) {
 	}
 }
 
-// message returns the next message; a binary one as b and its base64, like over
+// text returns the next message; a binary one as b and its base64, like over
 // polling. An end is "closed" and the code of the close frame, if there was one.
 func (s socket) text() string {
 	kind, data, err := s.ReadMessage()
@@ -246,12 +247,7 @@ func closeText(c *websocket.CloseError) string {
 	if c.Code == websocket.CloseNoStatusReceived {
 		return ""
 	}
-	return strings.TrimSpace(string(json.Number(itoa(c.Code))) + " " + c.Text)
-}
-
-func itoa(n int) string {
-	b, _ := json.Marshal(n)
-	return string(b)
+	return strings.TrimSpace(strconv.Itoa(c.Code) + " " + c.Text)
 }
 
 func (s socket) want(texts ...string) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func TestBroadcastOrder(t *testing.T) {
 	for e := range 2 {
 		emitters.Go(func() {
 			for n := range each {
-				h.engine.Emit("/", "", "n", json.RawMessage(itoa(e*each+n)))
+				h.engine.Emit("/", "", "n", json.RawMessage(strconv.Itoa(e*each+n)))
 			}
 		})
 	}

@@ -10,8 +10,12 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// closeGrace is how long a peer may take to answer a close frame.
-const closeGrace = 2 * time.Second
+// A close frame may wait closingTime for what is queued before it, and closeGrace
+// for the peer's answer.
+const (
+	closingTime = 30 * time.Second // as long as npm waits, over polling too
+	closeGrace  = 2 * time.Second
+)
 
 // settle is how long after a frame the next one is left to the writer: what
 // comes in a burst then leaves in few writes, and what comes alone at once.
@@ -198,17 +202,19 @@ func (l *link) stop(err error) {
 	if l.err != nil {
 		l.queue, l.size = nil, 0
 	}
-	if l.err != nil || l.closed {
-		select {
-		case <-l.done:
-		default:
-			close(l.done)
-		}
+	if l.err == nil && !l.closed {
+		return
+	}
+	select {
+	case <-l.done:
+	default:
+		close(l.done)
+		l.net.SetReadDeadline(time.Now().Add(closeGrace))
 	}
 }
 
 // finish queues a close frame after what waits, and lets nothing follow. The
-// reader ends when the peer answers, or after closeGrace.
+// reader ends when the peer has answered, or has taken too long.
 func (l *link) finish(payload []byte) {
 	l.mu.Lock()
 	if l.closed || l.err != nil {
@@ -219,8 +225,8 @@ func (l *link) finish(payload []byte) {
 	l.queue = append(l.queue, frame)
 	l.size += len(frame)
 	l.closed = true
+	l.net.SetReadDeadline(time.Now().Add(closingTime))
 	l.mu.Unlock()
-	l.net.SetReadDeadline(time.Now().Add(closeGrace))
 	l.flush()
 }
 

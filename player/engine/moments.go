@@ -13,10 +13,8 @@ const (
 	dues
 )
 
-const (
-	probeEvery  = 100 * time.Millisecond
-	closingTime = 30 * time.Second // as long as npm's polling waits
-)
+// probeEvery is how often a GET is answered while its client should upgrade.
+const probeEvery = 100 * time.Millisecond
 
 // arm sets the timer to the earliest moment; c.mu is held.
 func (c *conn) arm() {

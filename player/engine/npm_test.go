@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func TestNpmClient(t *testing.T) {
 	if err := node.Wait(); err != nil {
 		t.Error(err)
 	}
-	if want := "done " + itoa(passed); done != want || passed == 0 {
+	if want := "done " + strconv.Itoa(passed); done != want || passed == 0 {
 		t.Errorf("%d checks passed, and the client said %q at its end", passed, done)
 	}
 	gateway.trickles.Wait()
@@ -121,7 +122,7 @@ func (g *npmGateway) configure(c *Config) {
 		if query.Has("trickle") {
 			g.trickles.Go(func() {
 				for n := range 40 {
-					s.Emit("number", json.RawMessage(itoa(n)))
+					s.Emit("number", json.RawMessage(strconv.Itoa(n)))
 					time.Sleep(5 * time.Millisecond)
 				}
 			})
@@ -177,7 +178,7 @@ func (g *npmGateway) event(s *Socket, e Event) {
 		e.Ack(marshal(found))
 	case "count", "count and bye":
 		for n := range number {
-			s.Emit("number", json.RawMessage(itoa(n)))
+			s.Emit("number", json.RawMessage(strconv.Itoa(n)))
 		}
 		if e.Name != "count" {
 			s.Disconnect(true)

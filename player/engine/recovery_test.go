@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,7 +134,7 @@ func TestHistoryIsBounded(t *testing.T) {
 			t.Errorf("%d events are kept after the window", len(h.events))
 		}
 		for n := range 100 {
-			h.keep(&Socket{pid: itoa(n)})
+			h.keep(&Socket{pid: strconv.Itoa(n)})
 			time.Sleep(time.Minute)
 		}
 		if len(h.sessions) > 2 {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ func TestUpgrade(t *testing.T) {
 		{"everything leaves once and in order", func(t *testing.T, h *host, target string) {
 			number := 0
 			emit := func() {
-				h.engine.Emit("/", "", "n", json.RawMessage(itoa(number)))
+				h.engine.Emit("/", "", "n", json.RawMessage(strconv.Itoa(number)))
 				number++
 			}
 			parked := h.get(t.Context(), target)
