@@ -28,7 +28,7 @@ const (
 // form of Engine.IO 3 too.
 func parseHandshake(body []byte) (sid string, patience time.Duration) {
 	start := bytes.IndexByte(body, '{')
-	if start < 1 || body[start-1] != '0' {
+	if start < 1 || body[start-1] != '0' || start > 1 && body[start-2] != ':' && body[start-2] != 0xff {
 		return "", 0
 	}
 	var h struct {

@@ -24,9 +24,10 @@ type exchange struct {
 	mu       sync.Mutex
 	conn     *connection
 	up, down body
-	expected int64 // announced length of the answer
-	status   int   // of the answer, 0 before there is one
-	failed   bool  // the client broke off its request's body
+	expected int64    // announced length of the answer
+	status   int      // of the answer, 0 before there is one
+	answers  []answer // of a gate, that make up the answer
+	failed   bool     // the client broke off its request's body
 	done     bool
 }
 
@@ -39,9 +40,7 @@ type body struct {
 	kept  int
 	data  []byte // of a Polling body
 	ended bool
-	// position is where a Polling body stands on the tape.
-	position capture.Position
-	mute     bool // a gate has the say, and its frames are put one by one
+	mute  bool // a gate has the say, and its frames are put one by one
 }
 
 // polls reports whether x is an Engine.IO polling request.
@@ -139,8 +138,8 @@ func (x *exchange) act(d capture.Deed) {
 	x.tap.mark(x.frame(capture.Act, 0), &d)
 }
 
-// add records p, which is a part of the body that dir sends. If the body is as
-// long as was announced, it is whole.
+// add records p, which is a part of the body that dir sends. If that makes the
+// answer as long as was announced, the exchange is finished.
 func (x *exchange) add(dir capture.Direction, p []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -148,14 +147,19 @@ func (x *exchange) add(dir capture.Direction, p []byte) {
 	if x.done || b.ended || len(p) == 0 {
 		return
 	}
+	x.keep(b, p)
+	if dir == capture.FromGateway && b.size == x.expected && !b.mute {
+		x.whole(b, 0)
+		x.conclude(0, "")
+	}
+}
+
+func (x *exchange) keep(b *body, p []byte) {
 	b.size += int64(len(p))
 	keep := p[:max(0, min(len(p), x.limit-b.kept))]
 	if b.kind == capture.Polling {
 		b.kept += len(keep)
 		b.data = append(b.data, keep...)
-		if dir == capture.FromGateway && b.size == x.expected {
-			x.whole(b, 0)
-		}
 		return
 	}
 	if x.status == http.StatusBadRequest && len(b.data) < maxRefusal {
@@ -164,7 +168,7 @@ func (x *exchange) add(dir capture.Direction, p []byte) {
 	if b.kept > x.limit { // said already that the rest is cut
 		return
 	}
-	f := x.frame(b.kind, dir)
+	f := x.frame(b.kind, b.dir)
 	f.Flags, f.Size, f.Data = b.flags, int64(len(p)), keep
 	b.kept += len(keep)
 	if len(keep) < len(p) {
@@ -211,7 +215,8 @@ func (x *exchange) whole(b *body, flags capture.Flags) {
 	if b.size > int64(len(b.data)) {
 		f.Flags |= capture.Cut
 	}
-	b.position, b.data = x.tap.put(f), nil
+	x.tell(x.tap.put(f), x.answers)
+	b.data, x.answers = nil, nil
 }
 
 // handshake opens the connection that b is the handshake of.
@@ -225,11 +230,20 @@ func (x *exchange) handshake(b *body) {
 	x.conn = x.tap.open(o, x.position, patience)
 }
 
-// finish puts the Done frame on the tape and leaves the connection. By is who
-// cut x short, zero if nobody did or the proxy did; fault says how.
+// finish puts the Done frame on the tape, unless it is there, and leaves the
+// connection. By is who cut x short, zero if nobody did or the proxy did; fault
+// says how.
 func (x *exchange) finish(by capture.Direction, fault string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.conclude(by, fault)
+}
+
+// conclude is finish with mu held.
+func (x *exchange) conclude(by capture.Direction, fault string) {
+	if x.done {
+		return
+	}
 	x.whole(&x.up, capture.Partial) // unless it was whole before
 	if fault == "" {
 		x.whole(&x.down, 0)

@@ -43,8 +43,7 @@ func (p *Proxy) gatedPost(w http.ResponseWriter, r *http.Request, x *exchange) (
 		x.conn.gate.wait(j.replies)
 	}
 	if len(j.rest) == 0 && len(data) > 0 {
-		p.answer(w, x, http.StatusOK, "text/html", "ok") // as the gateway says it
-		x.finish(0, "")
+		p.answer(w, x, http.StatusOK, "text/html", "ok", 0, "") // as the gateway says it
 		return false
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(j.rest)), int64(len(j.rest))
@@ -70,10 +69,8 @@ func (p *Proxy) answerPoll(w http.ResponseWriter, x *exchange) bool {
 	if len(waiting) == 0 {
 		return false
 	}
-	body := joinAnswers(nil, waiting)
-	p.answer(w, x, http.StatusOK, "text/plain; charset=UTF-8", string(body))
-	x.injected(x.down.position, waiting)
-	x.finish(0, "")
+	x.answers = waiting
+	p.answer(w, x, http.StatusOK, "text/plain; charset=UTF-8", string(joinAnswers(nil, waiting)), 0, "")
 	return true
 }
 
@@ -123,11 +120,10 @@ func (p *Proxy) sendJudged(w http.ResponseWriter, r *http.Request, x *exchange, 
 	p.head(w, r, x, res)
 	x.add(capture.FromGateway, was)
 	x.ended(capture.FromGateway, 0)
-	sent := x.replaced(capture.FromGateway, was, body, j)
-	x.injected(sent, j.answers)
+	x.injected(x.replaced(capture.FromGateway, was, body, j), j.answers)
 	x.sizes(0, int64(len(body)))
-	w.Write(body) // a client that has left needs none
 	x.finish(0, "")
+	w.Write(body) // a client that has left needs none
 }
 
 // judged is what a gate left of a polling body.
@@ -191,8 +187,15 @@ func (x *exchange) replaced(dir capture.Direction, was, rest []byte, j *judged) 
 
 // injected tells that answers are in the body at sent.
 func (x *exchange) injected(sent capture.Position, answers []answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tell(sent, answers)
+}
+
+// tell is injected with mu held.
+func (x *exchange) tell(sent capture.Position, answers []answer) {
 	for _, a := range answers {
-		x.act(capture.Deed{Did: "injected", Of: a.of, Sent: sent, Rule: a.rule})
+		x.tap.mark(x.frame(capture.Act, 0), &capture.Deed{Did: "injected", Of: a.of, Sent: sent, Rule: a.rule})
 	}
 }
 

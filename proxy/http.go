@@ -177,8 +177,7 @@ func (p *Proxy) failed(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	text := explain(p.gateway, err)
 	p.log.Warn("gateway did not answer", "exchange", uint64(x.position), "err", err)
-	p.answer(w, x, http.StatusBadGateway, "text/plain; charset=utf-8", "tapedeck: "+text+"\n")
-	x.finish(capture.FromGateway, text)
+	p.answer(w, x, http.StatusBadGateway, "text/plain; charset=utf-8", "tapedeck: "+text+"\n", capture.FromGateway, text)
 	return false
 }
 

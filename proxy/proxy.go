@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -215,19 +217,20 @@ func (p *Proxy) bound(r *http.Request, poll bool) (context.Context, context.Canc
 
 // refuse answers for the gateway.
 func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, status int, text string) {
-	p.answer(w, x, status, "text/plain; charset=utf-8", "tapedeck: "+text+"\n")
-	x.finish(0, "")
+	p.answer(w, x, status, "text/plain; charset=utf-8", "tapedeck: "+text+"\n", 0, "")
 }
 
-// answer writes an answer of the proxy's own.
-func (p *Proxy) answer(w http.ResponseWriter, x *exchange, status int, contentType, text string) {
+// answer answers for the gateway and finishes x: by and fault say why, if it is
+// not because the proxy chose to.
+func (p *Proxy) answer(w http.ResponseWriter, x *exchange, status int, contentType, text string, by capture.Direction, fault string) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", fmt.Sprint(len(text)))
-	x.response(&capture.ResponseHead{Status: status, Proto: "HTTP/1.1", Header: h.Clone(), Made: true}, int64(len(text)))
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	x.response(&capture.ResponseHead{Status: status, Proto: "HTTP/1.1", Header: h.Clone(), Made: true}, -1)
 	x.add(capture.FromGateway, []byte(text))
+	x.finish(by, fault)
 	w.WriteHeader(status)
 	if x.head.Method != http.MethodHead {
-		w.Write([]byte(text)) // a client that has left needs no answer
+		io.WriteString(w, text) // a client that has left needs no answer
 	}
 }

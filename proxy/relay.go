@@ -163,11 +163,17 @@ func (w *way) release() {
 // it causes comes after it.
 func (w *way) forward(b []byte) error {
 	w.writing.Lock()
-	w.scan.Feed(b)
 	out := b
-	if w.s.p.cfg.Gate != nil {
+	switch {
+	case w.s.p.cfg.Gate != nil:
+		w.scan.Feed(b)
 		out = w.judge()
-	} else {
+	case w.leaving.Load() && !w.said:
+		w.scan.Hold()
+		w.scan.Feed(b)
+		out = w.lastBytes()
+	default:
+		w.scan.Feed(b)
 		for m := w.scan.Next(); m != nil; m = w.scan.Next() {
 			w.record(m, w.withheld())
 		}
@@ -182,6 +188,24 @@ func (w *way) forward(b []byte) error {
 		w.other().answer(replies)
 	}
 	return err
+}
+
+// lastBytes returns what completes the message that had begun to pass when the
+// proxy was stopped. What comes after it is withheld, or a sender that never
+// pauses would leave no room for a goodbye.
+func (w *way) lastBytes() (out []byte) {
+	for m := w.scan.Next(); m != nil; m = w.scan.Next() {
+		if !m.Unheld {
+			w.record(m, capture.Withheld)
+			continue
+		}
+		out = append(out, m.Raw...)
+		if m.Kind != 0 {
+			w.record(m, 0)
+			w.border = true
+		}
+	}
+	return out
 }
 
 // write sends b to dst, unless our Close frame went before it. It is called with

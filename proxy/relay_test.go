@@ -90,18 +90,17 @@ func dialGorilla(t *testing.T, url string, header http.Header) *websocket.Conn {
 func socketGateway(t *testing.T, up websocket.Upgrader, serve func(*websocket.Conn, *http.Request)) *httptest.Server {
 	var all sync.WaitGroup
 	up.CheckOrigin = func(*http.Request) bool { return true }
-	g := gateway(t, func(w http.ResponseWriter, r *http.Request) {
+	t.Cleanup(all.Wait) // when the server is closed, which does not wait for sockets
+	return gateway(t, func(w http.ResponseWriter, r *http.Request) {
+		all.Add(1)
+		defer all.Done()
 		conn, err := up.Upgrade(w, r, nil)
 		if err != nil {
 			return
 		}
-		all.Add(1)
-		defer all.Done()
 		defer conn.Close()
 		serve(conn, r)
 	})
-	t.Cleanup(all.Wait)
-	return g
 }
 
 func echo(conn *websocket.Conn, _ *http.Request) {
