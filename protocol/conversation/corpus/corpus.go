@@ -20,6 +20,9 @@
 //	1.000 - gap                          frames that were not recorded
 //	1.000 - act adapted a cookie         what the proxy did
 //
+//	0.1+0.01*250 a< t/r/{3} …            250 times, every 0.01 s, {3} counting from 3
+//	… "delta":"{x*300}"                  300 times x
+//
 // Empty lines and lines that begin with # are left out.
 package corpus
 
@@ -27,6 +30,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -57,7 +61,7 @@ func Read(data []byte) (*Conversation, error) {
 				if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 					continue
 				}
-				if err := w.line(line); err != nil {
+				if err := w.lines(line); err != nil {
 					return nil, fmt.Errorf("line %d of messages: %w", i+1, err)
 				}
 			}
@@ -92,15 +96,60 @@ const (
 	greeting  = `42["protocol:hello",{"protocol":{"major":1,"minor":17},"minClientMajor":1}]`
 )
 
-func (w *writer) line(line string) error {
+// lines takes a line, as often as it says.
+func (w *writer) lines(line string) error {
 	stamp, rest, _ := strings.Cut(line, " ")
-	who, what, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	what = strings.TrimSpace(what)
+	step, times := 0.0, 1
+	if start, every, repeats := strings.Cut(stamp, "+"); repeats {
+		seconds, n, _ := strings.Cut(every, "*")
+		var err error
+		if step, err = strconv.ParseFloat(seconds, 64); err != nil {
+			return fmt.Errorf("step %q is no number of seconds", seconds)
+		}
+		if times, err = strconv.Atoi(n); err != nil {
+			return fmt.Errorf("%q is no number of times", n)
+		}
+		stamp = start
+	}
 	seconds, err := strconv.ParseFloat(stamp, 64)
 	if err != nil {
 		return fmt.Errorf("time %q is no number of seconds", stamp)
 	}
-	at := time.Duration(seconds*1e6) * time.Microsecond
+	for n := range times {
+		text, err := expand(strings.TrimSpace(rest), n)
+		if err != nil {
+			return err
+		}
+		at := time.Duration((seconds+float64(n)*step)*1e6) * time.Microsecond
+		if err := w.line(at, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var short = regexp.MustCompile(`\{(\d+)\}|\{x\*(\d+)\}`)
+
+// expand writes out {3}, the n-th number from 3 on, and {x*300}.
+func expand(text string, n int) (out string, err error) {
+	out = short.ReplaceAllStringFunc(text, func(found string) string {
+		m := short.FindStringSubmatch(found)
+		first, fault := strconv.Atoi(m[1] + m[2])
+		if fault != nil || first > 1<<24 {
+			err = fmt.Errorf("%q counts too far", found)
+			return ""
+		}
+		if m[2] != "" {
+			return strings.Repeat("x", first)
+		}
+		return strconv.Itoa(first + n)
+	})
+	return out, err
+}
+
+func (w *writer) line(at time.Duration, line string) error {
+	who, what, _ := strings.Cut(line, " ")
+	what = strings.TrimSpace(what)
 	if who == "-" {
 		return w.mark(at, what)
 	}
