@@ -3,6 +3,8 @@ package protocol
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -16,8 +18,9 @@ func (j *judge) envelope(payload []byte, p *parts) {
 		j.report("envelope-shape", "", "the payload is %v: send an envelope, {v, threadId, runId, sequence, event}", k)
 		return
 	}
+	shape := shapeOf(p.typ)
 	if j.schemas.has(string(RunEvent)) {
-		j.bySchema("envelope-shape", string(RunEvent), payload, "")
+		j.envelopeBySchema(payload, p, shape)
 	} else {
 		j.routing(p)
 	}
@@ -25,20 +28,31 @@ func (j *judge) envelope(payload []byte, p *parts) {
 	if kindOf(p.event) != isObject {
 		return
 	}
-	shape := shapeOf(p.typ)
 	var typ EventType
 	if shape != nil {
 		typ = shape.typ
 		j.event(shape, p)
-	} else if typ = EventType(textOf(p.typ)); typ != "" {
+	} else if kindOf(p.typ) == isString {
+		typ = EventType(textOf(p.typ))
 		j.report("event-unknown", "/event/type", "no event is called %s%s Clients ignore it.", quote(typ), orStop(didYouMean(string(typ), typeNames)))
 	}
 	switch {
-	case !counted || sequence < 1 || typ == "":
+	case !counted || sequence < 1 || kindOf(p.typ) != isString:
 	case typ == RunStarted && sequence != 1:
 		j.report("run-start-not-first", "/sequence", "RUN_STARTED at sequence %d: it is a run's sequence 1", sequence)
 	case typ != RunStarted && sequence == 1 && Nearest(string(typ), typeNames) != string(RunStarted):
 		j.report("run-start-not-first", "/event/type", "sequence 1 is %s: a run begins with RUN_STARTED", quote(typ))
+	}
+}
+
+// envelopeBySchema judges an envelope by the user's schema. An event whose type
+// has a schema of its own is left to that one, and an unknown one is admitted.
+func (j *judge) envelopeBySchema(payload []byte, p *parts, shape *eventShape) {
+	from := len(j.out)
+	j.bySchema("envelope-shape", string(RunEvent), payload, "")
+	if shape == nil && kindOf(p.typ) == isString || shape != nil && j.schemas.has(string(shape.typ)) {
+		found := slices.DeleteFunc(j.out[from:], func(f Finding) bool { return strings.HasPrefix(f.Pointer, "/event") })
+		j.out = j.out[:from+len(found)]
 	}
 }
 

@@ -172,3 +172,36 @@ func TestLoadSchemas(t *testing.T) {
 		t.Errorf("a document without a known name: %v, remarks %q", err, s.Remarks())
 	}
 }
+
+// TestSchemaOfEnvelopes is report J07: of a union of all events one line is
+// said, at the place that is wrong, and a type with a schema of its own is judged
+// by that one.
+func TestSchemaOfEnvelopes(t *testing.T) {
+	const document = `{"$defs": {
+		"run:event": {"type": "object", "required": ["runId"], "properties": {"event": {"oneOf": [
+			{"type": "object", "required": ["type", "message"], "properties": {"type": {"const": "RUN_ERROR"}, "message": {"type": "string"}}},
+			{"type": "object", "required": ["type", "messageId"], "properties": {"type": {"const": "TEXT_MESSAGE_END"}, "messageId": {"type": "string"}}},
+			{"type": "object", "required": ["type"], "properties": {"type": {"enum": ["RUN_STARTED", "RUN_FINISHED", "RUN_PAUSED", "RUN_CANCELLED"]}}}
+		]}}},
+		"TEXT_MESSAGE_END": {"required": ["id"]}
+	}}`
+	s, err := LoadSchemas([]byte(document))
+	if err != nil || len(s.Remarks()) > 0 {
+		t.Fatal(err, s.Remarks())
+	}
+	v := NewValidator(Options{Schemas: s})
+	for _, c := range []struct{ payload, want string }{
+		{`{"runId":"r","event":{"type":"RUN_FINISHED"}}`, ""},
+		{`{"runId":"r","event":{"type":"RUN_ERROR"}}`, "error envelope-shape /event/message\n\trun:event, by your schema: message is missing\n"},
+		{`{"event":{"type":"TEXT_MESSAGE_END"}}`, "error envelope-shape /runId\n\trun:event, by your schema: runId is missing\n" +
+			"error event-field-stated /event/id\n\tTEXT_MESSAGE_END, by your schema: id is missing\n"},
+		{`{"runId":"r","event":{"type":7}}`, "error envelope-shape /event\n\trun:event, by your schema: it fits none of 3 alternatives: " +
+			"message is missing or messageId is missing or value must be one of 'RUN_STARTED', 'RUN_FINISHED', 'RUN_PAUSED', 'RUN_CANCELLED'\n"},
+		{`{"runId":"r","sequence":2,"event":{"type":"NEWER"}}`, "note event-unknown /event/type\n\tno event is called \"NEWER\". Clients ignore it.\n"},
+	} {
+		m := Message{Name: RunEvent, Direction: capture.FromGateway, Payload: []byte(c.payload)}
+		if diff := cmp.Diff(c.want, listing(v.Validate(&m, nil))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.payload, diff)
+		}
+	}
+}

@@ -173,3 +173,27 @@ func BenchmarkCommand(b *testing.B) {
 		out = v.Validate(&m, out[:0])
 	}
 }
+
+// TestShapes checks that the tables agree with each other: every type has its
+// shape, and every field of a shape a slot, without which nobody would look at it.
+func TestShapes(t *testing.T) {
+	if len(eventTypes) != 19 || len(eventShapes) != len(eventTypes) {
+		t.Errorf("%d types and %d shapes, want 19", len(eventTypes), len(eventShapes))
+	}
+	for _, typ := range eventTypes {
+		shape := shapeOf([]byte(`"` + string(typ) + `"`))
+		if shape == nil || shape.typ != typ {
+			t.Fatalf("%s has the shape %v", typ, shape)
+		}
+		for _, f := range shape.fields {
+			if f.slot == noSlot {
+				t.Errorf("%s: %s has no slot", typ, f.name)
+			}
+		}
+	}
+	for _, name := range commands {
+		if commandShapes[name] == nil {
+			t.Errorf("%s has no shape", name)
+		}
+	}
+}

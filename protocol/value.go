@@ -147,15 +147,20 @@ func skipSpace(b []byte, i int) int {
 
 // skipString returns the index behind the string that begins at i.
 func skipString(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
+	for start := i; ; {
+		n := bytes.IndexByte(b[i+1:], '"')
+		if n < 0 {
+			return len(b)
+		}
+		i += 1 + n
+		slash := i
+		for slash > start+1 && b[slash-1] == '\\' {
+			slash--
+		}
+		if (i-slash)%2 == 0 { // the quote is not escaped
 			return i + 1
 		}
 	}
-	return len(b)
 }
 
 // skipValue returns the index behind the value that begins at i, i if none
