@@ -1,7 +1,8 @@
 // Package protocol is what the wire-protocol page of @pilotoo/chat-protocol
 // says, as data and as a judge: names, limits and versions, the shapes of
 // messages, the catalogue of rules, and the validator of single messages. It is
-// pure: no clock, no I/O.
+// pure: no I/O, and no clock but the one that ends a pattern of a schema which
+// takes too long.
 //
 // [Packet] and [Frame] judge framing, a [Validator] judges messages one by one,
 // and package conversation what takes more than one message to see; all of them
