@@ -36,9 +36,9 @@ func newApp(w *world) *cli.App {
 		ExitErrHandler:       func(*cli.Context, error) {}, // main decides
 		OnUsageError:         onUsageError,
 		Commands: []*cli.Command{
-			w.demoCommand(), w.proxyCommand(), w.playCommand(), w.scenariosCommand(),
+			w.proxyCommand(), w.playCommand(), w.scenariosCommand(),
 			w.runsCommand(), w.threadsCommand(), w.showCommand(), w.tailCommand(),
-			w.findingsCommand(), w.checkCommand(), w.rulesCommand(),
+			w.rulesCommand(),
 			w.repairCommand(), w.pruneCommand(),
 			w.versionCommand(), w.completionCommand(),
 		},
@@ -129,5 +129,5 @@ func orNone(form string) string {
 
 // versionLine is what --version says of the build and of the formats.
 func versionLine() string {
-	return fmt.Sprintf("tapedeck %s (protocol %d.%d, rules %s)", version(), protocol.Major, protocol.Minor, protocol.CatalogueVersion)
+	return fmt.Sprintf("tapedeck %s (protocol %d.%d, rules %d)", version(), protocol.Major, protocol.Minor, protocol.CatalogueVersion)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 
@@ -70,24 +68,6 @@ func doorTLS(c *cli.Context) (*tls.Config, error) {
 		return proxy.LoadTLS(cert, key)
 	}
 	return nil, nil
-}
-
-// serve has all listeners served until ctx is done, or one of them fails.
-func (d *door) serve(ctx context.Context, serve func(context.Context, net.Listener) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make(chan error)
-	for _, l := range d.listeners {
-		go func() { results <- serve(ctx, l) }()
-	}
-	var errs []error
-	for range d.listeners {
-		if err := <-results; err != nil {
-			errs = append(errs, err)
-			cancel()
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // close closes the listeners, which serving does too.

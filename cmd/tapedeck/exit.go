@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"tapedeck/inspector"
@@ -84,7 +85,7 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, recorder.ErrLocked):
 		return "wait for it to end, or record to another file with -w FILE"
-	case errors.Is(err, recorder.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return "record one with: tapedeck proxy -u http://GATEWAY, or name another with -r FILE"
 	}
 	return ""

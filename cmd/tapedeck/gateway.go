@@ -25,8 +25,25 @@ func newGateway(cfg player.Config) (*gateway, error) {
 	return &gateway{player: p, server: &http.Server{Handler: p}}, nil
 }
 
-// serve serves one listener until ctx is done.
-func (g *gateway) serve(ctx context.Context, l net.Listener) error {
+// serve serves all listeners until ctx is done, or one of them fails.
+func (g *gateway) serve(ctx context.Context, listeners ...net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan error)
+	for _, l := range listeners {
+		go func() { results <- g.serveOne(ctx, l) }()
+	}
+	var errs []error
+	for range listeners {
+		if err := <-results; err != nil {
+			errs = append(errs, err)
+			cancel()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (g *gateway) serveOne(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	err := g.server.Serve(l)
 	if !stop() || errors.Is(err, http.ErrServerClosed) {

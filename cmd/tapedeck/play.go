@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"strconv"
 	"strings"
@@ -56,7 +57,9 @@ func (w *world) play(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg.Logger = w.logger(c)
+	if c.Bool("verbose") {
+		cfg.Logger = slog.New(slog.NewTextHandler(w.stderr, nil))
+	}
 	g, err := newGateway(*cfg)
 	if err != nil {
 		return err
@@ -70,7 +73,7 @@ func (w *world) play(c *cli.Context) (err error) {
 	w.sayWhere(d)
 	w.talk("scenario %s; another one: begin the text with scenario:NAME (tapedeck scenarios lists them)", c.String("scenario"))
 	w.talk("next: point the app at %s in place of its gateway", d.url)
-	err = errors.Join(d.serve(stop.first, g.serve), g.close(stop.second))
+	err = errors.Join(g.serve(stop.first, d.listeners...), g.close(stop.second))
 	if err == nil && stop.cutShort() {
 		return withCode(exitInterrupted, nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -41,7 +42,7 @@ What passes is forwarded first and looked at afterwards; --enforce turns that ar
 			&cli.BoolFlag{Name: "keep-secrets", Usage: "record credentials as they are"},
 			&cli.StringSliceFlag{Name: "redact", Usage: "redact a header, a field or a JSON pointer `NAME` too; may be repeated"},
 			&cli.StringFlag{Name: "on-record-error", Value: "relay", Usage: "what to do when the tape cannot be written any more: `relay|stop`"},
-		}, append(doorFlags(defaultListen), liveFlags()...)...),
+		}, slices.Concat(doorFlags(defaultListen), judgeFlags(), liveFlags())...),
 		Before: useSettings,
 		Action: w.proxy,
 	}
@@ -61,11 +62,15 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	judging, err := judgeOptions(c)
+	chosen, err := settings(c)
 	if err != nil {
 		return err
 	}
-	view, err := w.newLiveView(c)
+	judging, remarks, err := judgeOptions(c)
+	if err != nil {
+		return err
+	}
+	view, err := w.newLiveView(c, chosen)
 	if err != nil {
 		return err
 	}
@@ -106,11 +111,14 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	if err != nil {
 		return errors.Join(usageError("proxy: %v", err), rec.close())
 	}
+	for _, remark := range remarks {
+		w.talk("schemas: %s", remark)
+	}
 	w.sayReady(c, cfg, d, behind)
-	served := d.serve(stop.first, p.Serve)
+	served := p.Serve(stop.first, d.listeners...)
 	p.Shutdown(stop.second)
 	err = errors.Join(served, rec.close(), view.close(stop.second))
-	w.talk("session %d is on %s; next: tapedeck runs %s", rec.session.ID, c.String("write"), flagsFor(c.String("write")))
+	w.talk("session %d is on %s; next: %s", rec.session.ID, c.String("write"), command("runs", c.String("write")))
 	if err == nil && stop.cutShort() {
 		return withCode(exitInterrupted, nil)
 	}
@@ -194,7 +202,7 @@ func (w *world) sayReady(c *cli.Context, cfg *proxy.Config, d *door, behind *bac
 	if c.Bool("keep-secrets") {
 		w.alarm("credentials are recorded as they are")
 	}
-	w.talk("next: point the app at %s, then in another terminal: tapedeck show last %s", d.url, flagsFor(tape))
+	w.talk("next: point the app at %s, then in another terminal: %s", d.url, command("show last", tape))
 }
 
 // viaProxy names the forward proxy of the environment, if one leads to the

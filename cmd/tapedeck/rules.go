@@ -69,7 +69,7 @@ func chosenRules(ids []string) ([]protocol.Rule, error) {
 			}
 			return nil, withCode(exitNothing, err)
 		}
-		rules = append(rules, *r)
+		rules = append(rules, r)
 	}
 	return rules, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -143,4 +144,9 @@ tapedeck show last --filter 'type:TOOL_CALL_* OR has:finding'`,
 			return w.view(c, func(ctx context.Context, v *inspector.View) error { return v.Show(ctx, name, c.Bool("raw")) })
 		},
 	}
+}
+
+// command is a command line that shows the tape at path.
+func command(words, path string) string {
+	return strings.TrimSpace("tapedeck " + words + " " + flagsFor(path))
 }
