@@ -16,8 +16,8 @@ type Config struct {
 	ConnectTimeout time.Duration // 45 s, in which a CONNECT must come
 	UpgradeTimeout time.Duration // 10 s
 	MaxPayload     int           // bytes, 1,000,000; Socket.IO's maxHttpBufferSize
-	// MaxQueue is how many bytes may wait for one client, 16 MiB by default.
-	// One packet may be larger if nothing else waits.
+	// MaxQueue is how many bytes may wait for one client, 16 MiB by default. One
+	// for whom more wait when something is sent to it is dropped.
 	MaxQueue int
 	// Recovery is how long a lost session can be taken up again by Socket.IO's
 	// connection state recovery. Zero turns it off: no pid, no offsets.

@@ -55,19 +55,14 @@ func (s *Server) open(r *http.Request, l *link, plain bool) *conn {
 		header: r.Header, query: r.URL.Query(), remote: r.RemoteAddr,
 		turn: make(chan struct{}, 1),
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	c.due[duePing] = now.Add(s.config.PingInterval)
 	if !plain {
 		c.due[dueConnect] = now.Add(s.config.ConnectTimeout)
-		hello := s.openPacket(c.id, l == nil)
-		if l == nil {
-			c.queue = []packet{hello}
-		} else {
-			l.push(hello)
-		}
+		c.force(s.openPacket(c.id, l == nil))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if !s.add(c) {
 		return nil
 	}
@@ -97,16 +92,22 @@ func (c *conn) push(packets []packet) (full bool) {
 	if c.link != nil {
 		return c.link.push(packets...) == errQueueFull
 	}
-	n := 0
-	for _, p := range packets {
-		n += len(p.payload)
-	}
-	if c.queued > 0 && c.queued+n > c.server.config.MaxQueue {
+	if c.queued > c.server.config.MaxQueue {
 		return true
 	}
-	c.queue = append(c.queue, packets...)
-	c.queued += n
+	c.force(packets...)
 	return false
+}
+
+// force queues packets whatever the limit, those that are not to be lost; c.mu
+// is held.
+func (c *conn) force(packets ...packet) {
+	if c.link != nil {
+		c.link.force(packets...)
+		return
+	}
+	c.queue = append(c.queue, packets...)
+	c.queued += weight(packets)
 }
 
 // flush hands what is queued to the transport, without waiting.
@@ -231,7 +232,7 @@ func (c *conn) shut(reason string, disconnect bool, payload []byte) {
 	sockets := slices.Clone(c.sockets)
 	if disconnect && !c.plain {
 		for _, s := range sockets {
-			c.queueLocked(disconnectPacket(s.namespace))
+			c.force(disconnectPacket(s.namespace))
 		}
 	}
 	gone := c.depart(sockets, reason)
@@ -251,14 +252,4 @@ func (c *conn) shut(reason string, disconnect bool, payload []byte) {
 	if done {
 		c.end(reason, ending{answer: packetClose})
 	}
-}
-
-// queueLocked queues a last packet whatever the limit; c.mu is held.
-func (c *conn) queueLocked(p packet) {
-	if c.link != nil {
-		c.link.push(p)
-		return
-	}
-	c.queue = append(c.queue, p)
-	c.queued += len(p.payload)
 }

@@ -7,8 +7,8 @@
 // A connection is an Engine.IO session, or the WebSocket of a plain client. It
 // has one queue, and whatever it sends goes through it: what is emitted by one
 // goroutine arrives in that order, and a binary event is never cut by another
-// packet. No method waits for a client: one that does not read is dropped when
-// [Config.MaxQueue] bytes wait for it, and no other client notices.
+// packet. No method waits for a client: one that does not read is dropped when more
+// than [Config.MaxQueue] bytes wait for it, and no other client notices.
 //
 // Callbacks of one connection run one at a time, never on the goroutine of a
 // caller of this package, so they may take the locks that their user holds while

@@ -61,9 +61,7 @@ func (h *hub) admit(s *Socket, reply []packet) bool {
 	if alive {
 		c.sockets = append(c.sockets, s)
 		c.due[dueConnect] = time.Time{}
-		for _, p := range reply {
-			c.queueLocked(p)
-		}
+		c.force(reply...)
 	}
 	c.mu.Unlock()
 	if !alive {

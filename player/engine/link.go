@@ -70,24 +70,33 @@ func newLink(ws *websocket.Conn, limit int, work *sync.WaitGroup) *link {
 	return l
 }
 
-// push queues packets, all or none. They leave with the next flush.
+// push queues packets, all or none. They leave with the next flush. Only what
+// waits already counts, so that one packet may be larger than the limit.
 func (l *link) push(packets ...packet) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.size > l.limit {
+		return errQueueFull
+	}
+	return l.add(packets)
+}
+
+// force is push without the limit, for the few packets that are not to be lost.
+func (l *link) force(packets ...packet) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.add(packets)
+}
+
+// add queues packets; l.mu is held.
+func (l *link) add(packets []packet) error {
 	if l.closed || l.err != nil {
 		return net.ErrClosed
-	}
-	n := 0
-	for _, p := range packets {
-		n += len(p.frame)
-	}
-	if l.size > 0 && l.size+n > l.limit {
-		return errQueueFull
 	}
 	for _, p := range packets {
 		l.queue = append(l.queue, p.frame)
 	}
-	l.size += n
+	l.size += weight(packets)
 	return nil
 }
 
@@ -221,9 +230,7 @@ func (l *link) finish(payload []byte) {
 		l.mu.Unlock()
 		return
 	}
-	frame := framed(opClose, payload).frame
-	l.queue = append(l.queue, frame)
-	l.size += len(frame)
+	l.add([]packet{framed(opClose, payload)})
 	l.closed = true
 	l.net.SetReadDeadline(time.Now().Add(closingTime))
 	l.mu.Unlock()

@@ -146,6 +146,19 @@ func TestLastWords(t *testing.T) {
 	})
 }
 
+// TestDisconnectPassesTheLimit: a full queue takes the DISCONNECT all the same, or
+// the client would come back.
+func TestDisconnectPassesTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serve(t, Config{MaxQueue: 100})
+		ws := h.join()
+		s := h.engine.Sockets()[0]
+		s.Emit("big", json.RawMessage(`"`+strings.Repeat("x", 1000)+`"`))
+		s.Disconnect(true)
+		ws.want(`42["big","`+strings.Repeat("x", 1000)+`"]`, "41", "closed")
+	})
+}
+
 // TestNobodyAnswersTheClose: a peer that answers no close frame is given up after
 // closeGrace.
 func TestNobodyAnswersTheClose(t *testing.T) {

@@ -114,16 +114,12 @@ func (c *conn) elapse(now time.Time) (string, ending) {
 
 // ping queues a ping; c.mu is held.
 func (c *conn) ping() {
-	switch {
-	case c.plain:
-		c.link.push(framed(opPing, nil))
-	case c.link != nil:
-		c.link.push(textPacket(string(packetPing)))
-	default:
-		c.queue = append(c.queue, textPacket(string(packetPing)))
-		c.queued++
-		c.answer()
+	if c.plain {
+		c.force(framed(opPing, nil))
+		return
 	}
+	c.force(textPacket(string(packetPing)))
+	c.answer()
 }
 
 // heard moves the heartbeat for a packet from the client, a pong or another. It

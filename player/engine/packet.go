@@ -71,6 +71,15 @@ func framed(opcode byte, data []byte) packet {
 	return seal(append(make([]byte, headroom, headroom+len(data)), data...), opcode)
 }
 
+// weight is how many bytes packets are on a WebSocket.
+func weight(packets []packet) int {
+	n := 0
+	for _, p := range packets {
+		n += len(p.frame)
+	}
+	return n
+}
+
 func textPacket(s string) packet { return framed(opText, []byte(s)) }
 
 // closePayload is the payload of a close frame. Texts that are too long for one

@@ -202,7 +202,7 @@ func TestPolling(t *testing.T) {
 		}, ReasonTransportClose},
 		{"a client that fetches nothing", func(t *testing.T, h *host, target string) {
 			big := json.RawMessage(`"` + strings.Repeat("x", 600) + `"`)
-			for range 3 {
+			for range 4 {
 				h.engine.Emit("/", "", "big", big)
 			}
 			unknown(t, h, target)

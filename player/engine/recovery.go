@@ -58,14 +58,6 @@ func (h *history) add(offset, room string, packets []packet) {
 	h.events = slices.Delete(h.events, 0, drop)
 }
 
-func weight(packets []packet) int {
-	n := 0
-	for _, p := range packets {
-		n += len(p.frame)
-	}
-	return n
-}
-
 // keep remembers the session of a socket that is about to go.
 func (h *history) keep(s *Socket) {
 	now := time.Now()

@@ -202,7 +202,7 @@ func (s *Socket) depart(reason string, tell bool) {
 		return
 	}
 	if tell {
-		c.queueLocked(disconnectPacket(s.namespace))
+		c.force(disconnectPacket(s.namespace))
 	}
 	gone := c.depart([]*Socket{s}, reason)
 	c.mu.Unlock()

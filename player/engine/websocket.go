@@ -138,7 +138,7 @@ func (c *conn) readProbe(l *link) error {
 		}
 		switch string(data) {
 		case "2probe":
-			l.push(textPacket("3probe"))
+			l.force(textPacket("3probe"))
 			l.flush()
 			c.mu.Lock()
 			c.due[dueProbe] = time.Now().Add(probeEvery)
@@ -165,7 +165,7 @@ func (c *conn) switchTo(l *link) {
 	c.link, c.probe = l, nil
 	c.due[dueProbe], c.due[dueUpgrade] = time.Time{}, time.Time{}
 	c.arm()
-	full := l.push(c.queue...) == errQueueFull
+	l.force(c.queue...)
 	c.queue, c.queued = nil, 0
 	if p := c.parked; p != nil {
 		c.parked = nil
@@ -174,10 +174,7 @@ func (c *conn) switchTo(l *link) {
 	over := c.state == closing
 	c.mu.Unlock()
 	c.server.config.Logger.Debug("connection upgraded", "conn", c.id)
-	switch {
-	case full:
-		c.overflow()
-	case over:
+	if over {
 		c.end(ReasonForced, ending{})
 	}
 }
