@@ -26,7 +26,7 @@ type world struct {
 
 	mu      sync.Mutex
 	frames  []*capture.Frame
-	lines   []string // the same for a person
+	windows map[capture.Position]int // of the connections
 	sockets []*fakeSocket
 }
 
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, c Config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, gateway: g, began: time.Now()}
+	w := &world{t: t, gateway: g, began: time.Now(), windows: map[capture.Position]int{}}
 	g.rooms = w
 	t.Cleanup(g.stage.close)
 	return w
@@ -65,10 +65,21 @@ func (w *world) frame(s *fakeSocket, d capture.Direction, kind capture.Kind, dat
 		f.Connection = f.Position
 	}
 	w.frames = append(w.frames, f)
-	if line := readable(data); line != "" {
-		arrow := map[capture.Direction]string{capture.FromClient: ">", capture.FromGateway: "<"}[d]
-		w.lines = append(w.lines, fmt.Sprintf("%9.3f  window %d %s %s", f.At.Seconds(), s.window, arrow, line))
+	w.windows[s.connection] = s.window
+}
+
+// lines are the frames for a person.
+func (w *world) lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines []string
+	for _, f := range w.frames {
+		if line := readable(string(f.Data)); line != "" {
+			arrow := map[capture.Direction]string{capture.FromClient: ">", capture.FromGateway: "<"}[f.Direction]
+			lines = append(lines, fmt.Sprintf("%9.3f  window %d %s %s", f.At.Seconds(), w.windows[f.Connection], arrow, line))
+		}
 	}
+	return lines
 }
 
 // readable is a frame for a golden file: what is not the protocol's is left out.
@@ -230,6 +241,13 @@ func (s *fakeSocket) end(reason string) {
 	s.world.gateway.left(s, reason)
 }
 
+// left reports whether the connection has ended.
+func (s *fakeSocket) left() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
 // send sends a command and returns its acknowledgement.
 func (s *fakeSocket) send(name, payload string) string {
 	s.world.frame(s, capture.FromClient, capture.Text, fmt.Sprintf("42%d[%q,%s]", s.asked, name, payload))
@@ -238,10 +256,7 @@ func (s *fakeSocket) send(name, payload string) string {
 	var answer string
 	s.world.gateway.event(s, engine.Event{Name: name, Args: []json.RawMessage{json.RawMessage(payload)}, Ack: func(args ...json.RawMessage) {
 		answer = string(args[0])
-		s.mu.Lock()
-		gone := s.gone
-		s.mu.Unlock()
-		if !gone {
+		if !s.left() {
 			s.world.frame(s, capture.FromGateway, capture.Text, fmt.Sprintf("43%d[%s]", id, answer))
 		}
 	}})
@@ -311,7 +326,8 @@ func drive(t *testing.T, w *world, s *scenario.Scenario, thread string) {
 	d := &driver{world: w, scenario: s, thread: thread, windows: map[int]*fakeSocket{}, said: map[string]string{}}
 	for i, m := range s.Client {
 		if err := d.move(m); err != nil {
-			t.Fatalf("client move %d: %v\n%s", i+1, err, strings.Join(w.lines[max(0, len(w.lines)-10):], "\n"))
+			lines := w.lines()
+			t.Fatalf("client move %d: %v\n%s", i+1, err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
 		}
 	}
 	time.Sleep(time.Minute)
@@ -329,7 +345,7 @@ func (d *driver) move(m scenario.Move) error {
 		delete(d.windows, m.Window)
 		return nil
 	}
-	for tries := 0; window == nil || window.gone; tries++ {
+	for tries := 0; window == nil || window.left(); tries++ {
 		if tries > 10 {
 			return fmt.Errorf("no connection after %d tries", tries)
 		}
@@ -383,6 +399,8 @@ func (d *driver) waitFor(m scenario.Move) error {
 
 // look reads the frames that came, up to the count-th of a kind.
 func (d *driver) look(kind string, count *int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for d.seen < len(d.frames) {
 		f := d.frames[d.seen]
 		d.seen++

@@ -26,15 +26,15 @@ func TestBuiltins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := play1(t, s)
-			golden(t, name, w.lines)
+			w := playOnce(t, s)
+			golden(t, name, w.lines())
 			judge(t, s, w)
 		})
 	}
 }
 
-// play1 plays a scenario once.
-func play1(t *testing.T, s *scenario.Scenario) (w *world) {
+// playOnce plays a scenario once.
+func playOnce(t *testing.T, s *scenario.Scenario) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t, Config{Scenario: s.Name, Scenarios: []*scenario.Scenario{s},
 			Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/player/scenario"
 	"tapedeck/protocol"
 )
 
@@ -91,6 +92,11 @@ func (g *Gateway) controlVerify(r *http.Request, _ []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.verify(expected, thread), nil
+}
+
+// verify compares what was sent about a thread with what a scenario expects.
+func (g *Gateway) verify(expected *scenario.Scenario, thread string) verdict {
 	var want []string
 	for _, move := range expected.Client {
 		if name := move.Command(); name != "" && move.Thread == "" {
@@ -105,7 +111,7 @@ func (g *Gateway) controlVerify(r *http.Request, _ []byte) (any, error) {
 		}
 		got = append(got, deed(e.Name, code))
 	}
-	return compareDeeds(want, got), nil
+	return compareDeeds(want, got)
 }
 
 func deed(name protocol.Name, code string) string {
