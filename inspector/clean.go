@@ -153,7 +153,7 @@ func fit(s string, width int, total int64, ellipsis string) string {
 		return shown
 	}
 	hidden := ellipsis + "+" + FormatSize(total)
-	if Width(hidden) > width/3 {
+	if Width(hidden) > width/3 && (total < 1000 || Width(hidden) > width/2) {
 		hidden = ellipsis
 	}
 	room := width - Width(hidden)

@@ -285,9 +285,7 @@ func (t *Timeline) countForAgents(run *runFold) {
 func (t *Timeline) addUnknown(m *Moment, run *runFold, e *protocol.Event) {
 	if r := run.unknown[string(e.Type)]; r != nil {
 		t.extend(r, m)
-		note := r.Detail.(*Note)
-		note.Count++
-		note.Bytes += int64(len(e.Raw))
+		r.Detail.(*Note).Count++
 		return
 	}
 	name := string(e.Type)

@@ -31,12 +31,13 @@ func (t *Timeline) addCommand(m *Moment) {
 		talk.About = c.ToolCallID
 	case protocol.RunResume:
 		talk.About, talk.Answer = c.InterruptID, head(c.Answer)
-		t.decide(m, c)
+		talk.Waited = t.decide(m, c)
 	}
 }
 
-// decide gives an answer to the decision that it is for. The first one counts.
-func (t *Timeline) decide(m *Moment, c *protocol.Command) {
+// decide gives an answer to the decision that it is for, and returns how long
+// it was waited for. The first answer counts.
+func (t *Timeline) decide(m *Moment, c *protocol.Command) time.Duration {
 	thread := t.thread(c.ThreadID)
 	if thread.waiting {
 		t.Waits = append(t.Waits, Wait{Thread: c.ThreadID, Start: thread.quiet, End: max(m.At(), thread.quiet)})
@@ -44,13 +45,14 @@ func (t *Timeline) decide(m *Moment, c *protocol.Command) {
 	}
 	r := thread.decisions[c.InterruptID]
 	if r == nil || r.Detail.(*Decision).Reply != nil {
-		return
+		return 0
 	}
 	r.State = Done
 	r.Detail.(*Decision).Reply = &Answer{
 		At: m.Address(), Connection: m.Connection(), Value: head(c.Answer), Bytes: len(c.Answer), After: max(m.At()-r.Start, 0),
 	}
 	t.touched = append(t.touched, r)
+	return max(m.At()-r.Start, 0)
 }
 
 // waited is how long a person was waited for in a thread since a time.
@@ -230,18 +232,20 @@ func (t *Timeline) addMessage(m *Moment) {
 	case name == protocol.Hello:
 		kind = KindHello
 		if a, ok := protocol.ReadHello(payload); ok {
-			note.Said, note.Text = fmt.Sprintf("protocol %d.%d, oldest client %d", a.Major, a.Minor, a.MinClientMajor), ""
+			note.Said = fmt.Sprintf("protocol %d.%d, oldest client %d", a.Major, a.Minor, a.MinClientMajor)
+			note.Text, note.Bytes = "", 0
 		}
 	case name == protocol.TaskStatus:
 		kind = KindTask
-		note.Text = head(taskOf(payload))
+		task := taskOf(payload)
+		note.Text, note.Bytes = head(task), int64(len(task))
 	case name == protocol.ProtocolError:
 		if t.refuse(m) {
 			return
 		}
 		kind, state = KindRefusal, Failed
 		if f, ok := protocol.ReadError(payload); ok {
-			note.Text = joinText(string(f.Code), f.Message)
+			note.Text, note.Bytes = joinText(string(f.Code), f.Message), 0
 		}
 	}
 	r := t.row(m, kind, string(name), m.Message.AckID)

@@ -54,7 +54,11 @@ func (t *Timeline) addPacket(m *Moment) {
 	switch p.Engine {
 	case wire.Opaque:
 		note.Said = p.Reason
-		t.note1(m, KindPacket, "opaque", Failed, note)
+		name := "opaque"
+		if m.Frame != nil && m.Frame.Kind == capture.Binary {
+			name = "binary"
+		}
+		t.note1(m, KindPacket, name, Failed, note)
 		return
 	case wire.EngineMessage, wire.PlainJSON:
 	default:
@@ -64,15 +68,18 @@ func (t *Timeline) addPacket(m *Moment) {
 		return
 	}
 	name, state := socketName(p.Type), Done
+	note.Text, note.Bytes = joinArgs(p.Args)
 	switch p.Type {
 	case wire.Event, wire.BinaryEvent:
-		name, note.Text = p.Name, joinArgs(p.Args)
+		name = p.Name
 	case wire.Ack, wire.BinaryAck:
-		name, note.Text = "answer to "+p.Asked, joinArgs(p.Args)
+		name = "answer to " + p.Asked
 	case wire.ConnectError:
-		state, note.Text = Failed, joinArgs(p.Args)
+		state = Failed
 	case wire.Connect, wire.Disconnect:
-		note.Text = joinText(p.Namespace, joinArgs(p.Args))
+		if p.Namespace != "/" {
+			name += " " + p.Namespace
+		}
 	}
 	if n := len(p.Attachments); n > 0 {
 		note.Said = FormatCount(n, "attachment")
@@ -83,12 +90,14 @@ func (t *Timeline) addPacket(m *Moment) {
 	t.note1(m, KindPacket, name, state, note)
 }
 
-func joinArgs(args [][]byte) string {
+// joinArgs returns the beginning of an event's arguments, and how long they are.
+func joinArgs(args [][]byte) (text string, size int64) {
 	parts := make([]string, len(args))
 	for i, a := range args {
 		parts[i] = head(a)
+		size += int64(len(a))
 	}
-	return cutBytes(strings.Join(parts, ", "), headBytes)
+	return strings.Join(parts, ", "), size
 }
 
 func engineName(e wire.Engine) string {
@@ -112,7 +121,7 @@ func (t *Timeline) addFrame(m *Moment) {
 	note := &Note{Bytes: f.Size, Text: head(f.Data)}
 	if f.Kind == capture.Close && len(f.Data) >= 2 {
 		note.Said = fmt.Sprintf("code %d", int(f.Data[0])<<8|int(f.Data[1]))
-		note.Text = string(f.Data[2:])
+		note.Text, note.Bytes = string(f.Data[2:]), 0
 	}
 	t.note1(m, KindFrame, f.Kind.String(), Done, note)
 }
@@ -205,7 +214,8 @@ func (t *Timeline) addExchange(m *Moment) {
 	case capture.Done:
 		r.State = Done
 		if o, err := capture.Detail[capture.Outcome](f); err == nil {
-			x.RequestBytes, x.ResponseBytes, x.Error = o.RequestBytes, o.ResponseBytes, o.Error
+			x.RequestBytes, x.ResponseBytes = max(x.RequestBytes, o.RequestBytes), max(x.ResponseBytes, o.ResponseBytes)
+			x.Error = o.Error
 		}
 		if x.Error != "" || x.Status >= 400 {
 			r.State = Failed

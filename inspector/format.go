@@ -93,7 +93,12 @@ func groupDigits(n int) string {
 	return s
 }
 
-// ModelTime is a run's time without that in which a person was waited for.
+// ModelTime is a run's time without that in which a person was waited for. A
+// wait after its last envelope, before a run that continues it, is no part of it.
 func ModelTime(r *conversation.Run) time.Duration {
-	return max(r.Ended-r.Started-r.Human, 0)
+	took := max(r.Ended-r.Started, 0)
+	if r.Human > took {
+		return took
+	}
+	return took - r.Human
 }

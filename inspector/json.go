@@ -120,7 +120,7 @@ func detailToJSON(detail Detail) any {
 		return out
 	case *Talk:
 		out := object{"input": d.Input, "inputBytes": d.InputBytes, "about": d.About, "answer": d.Answer, "attachments": d.Attachments,
-			"clientTools": d.Tools, "forkFrom": d.Fork, "ackId": d.AckID}
+			"clientTools": append([]string{}, d.Tools...), "waitedMs": ms(d.Waited), "forkFrom": d.Fork, "ackId": d.AckID}
 		if a := d.Reply; a != nil {
 			out["reply"] = object{"at": a.At, "by": a.By, "ok": a.OK, "code": a.Code, "message": a.Message, "afterMs": ms(a.After), "history": a.History}
 		}

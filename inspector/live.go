@@ -65,8 +65,16 @@ func (l *Live) Skip(m *Moment) {
 
 // Add folds a moment in and prints what can be said now.
 func (l *Live) Add(m *Moment) error {
-	for _, r := range l.t.Add(m) {
-		l.changed(r, m)
+	touched := l.t.Add(m)
+	for _, r := range touched { // what an end cuts off comes before the end
+		if r.State == Cut {
+			l.changed(r, m)
+		}
+	}
+	for _, r := range touched {
+		if r.State != Cut {
+			l.changed(r, m)
+		}
 	}
 	for _, r := range l.open {
 		if !l.printed[r] && m.At()-r.Start >= beginAfter {
@@ -130,14 +138,15 @@ func (l *Live) changed(r *Row, m *Moment) {
 			l.before(r)
 			l.print(r, r.State != Open)
 		}
-	case r.Kind == KindCommand || r.Kind == KindDecision:
-		if first || r.Detail != nil && l.answeredBy(r) == m.Address() {
-			l.before(r)
-			l.print(r, true)
-		}
-	case first || r.Kind == KindLifecycle:
+	case first:
 		l.before(r)
 		l.print(r, true)
+	case r.Kind == KindCommand && m.Message != nil && m.Message.Envelope == nil && l.answeredBy(r) == m.Address():
+		l.answer(r)
+	case len(m.Findings) > 0:
+		for i := range m.Findings {
+			l.finding(&m.Findings[i], true)
+		}
 	}
 	l.open = l.stillOpen()
 }
@@ -148,18 +157,38 @@ func (l *Live) isWaiting(r *Row) bool {
 	return ok && call.Complete && call.Result == nil && !l.printed[r]
 }
 
-func (l *Live) answeredBy(r *Row) (at capture.Address) {
-	switch d := r.Detail.(type) {
-	case *Talk:
-		if d.Reply != nil {
-			return d.Reply.At
-		}
-	case *Decision:
-		if d.Reply != nil {
-			return d.Reply.At
+func (l *Live) answeredBy(r *Row) capture.Address {
+	if talk, ok := r.Detail.(*Talk); ok && talk.Reply != nil {
+		return talk.Reply.At
+	}
+	return capture.Address{}
+}
+
+// answer prints the answer to a command, which had its line when it passed.
+func (l *Live) answer(r *Row) {
+	switch {
+	case l.filter != nil && !r.Matched:
+	case l.format == FormatJSON || l.format == FormatJSONL:
+		l.print(r, true)
+	default:
+		talk := r.Detail.(*Talk)
+		pieces := l.columns(r.Start+talk.Reply.After, talk.Reply.At, r.Run)
+		word := trimPieces([]Piece{{Client, l.look.glyph("‹ ", "< ") + r.Name}}, labelColumn, l.look)
+		pieces = append(append(pieces, word...), Piece{Plain, strings.Repeat(" ", max(labelColumn-columns(word), 0))})
+		reply := talk.replyPieces(r, l.look, l.look.width()-columns(pieces))[1:]
+		pieces = append(pieces, Piece{Plain, "  "})
+		l.w.WriteString(l.look.paint(trimPieces(append(pieces, reply...), l.look.width(), l.look)) + "\n")
+		for i := range r.Findings {
+			if r.Findings[i].At == talk.Reply.At {
+				l.finding(&r.Findings[i], false)
+			}
 		}
 	}
-	return at
+}
+
+// columns are those before a row's label.
+func (l *Live) columns(at time.Duration, address capture.Address, run string) []Piece {
+	return []Piece{{Dim, l.clock(at)}, {Dim, padLeft("#"+address.String(), 7) + "  "}, {Key, pad(l.look.fit(shortID(run), runColumn, 0), runColumn) + "  "}}
 }
 
 // before prints the beginnings of what is open in the same run and began
@@ -205,17 +234,20 @@ func (l *Live) line(r *Row) string {
 	if r.State != Open && !r.instant() {
 		at = r.End
 	}
-	pieces := []Piece{{Dim, l.clock(at)}, {Dim, padLeft("#"+r.First.String(), 7) + "  "}, {Key, pad(look.fit(shortID(r.Run), runColumn, 0), runColumn) + "  "}}
+	pieces := l.columns(at, r.First, r.Run)
 	if r.Lane > 0 {
 		pieces = append(pieces, Piece{Dim, strings.Repeat(look.glyph("│ ", "| "), min(r.Lane, 4))})
 	}
-	label := trimPieces(r.Label(look), labelColumn, look)
+	label := r.label(look, labelColumn)
 	pieces = append(append(pieces, label...), Piece{Plain, strings.Repeat(" ", max(labelColumn-columns(label), 0)+2)})
 	if r.State == Open && r.Streams() {
 		pieces = append(pieces, Piece{Dim, look.glyph("… ", "... ")})
 	}
 	room := max(look.width()-columns(pieces), 10)
 	summary := r.Summary(look, room)
+	if talk, ok := r.Detail.(*Talk); ok && talk.Reply == nil { // its answer has a line of its own
+		summary = summary[:len(summary)-1]
+	}
 	if took := r.Took(); took > 0 && r.State != Open && r.Kind != KindTool && r.Streams() {
 		text := "  " + FormatDuration(took)
 		summary = append(r.Summary(look, room-Width(text)), Piece{Dim, text})

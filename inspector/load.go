@@ -99,6 +99,9 @@ func RunMoments(ctx context.Context, src Source, runs []conversation.Run, found 
 			moments := feed.Frame(frame)
 			for i := range moments {
 				m := &moments[i]
+				if m.Message != nil && m.Message.Name == protocol.Hello && len(m.Findings) == 0 {
+					continue // the connection's, and not the run's
+				}
 				if m.Run != "" && !wanted[m.Run] || m.Run == "" && m.Thread != "" && !threads[m.Thread] {
 					continue
 				}

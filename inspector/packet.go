@@ -198,7 +198,7 @@ func (r *Raw) Add(m *Moment) error {
 		}
 		return writeJSON(r.w, momentToJSON(m), false)
 	}
-	pieces := []Piece{{Dim, "#" + m.Address().String() + " "}, {Dim, FormatOffset(m.At()) + " "}, r.arrow(m), {Strong, Clean(m.messageName())}}
+	pieces := []Piece{{Dim, "#" + m.Address().String() + " "}, {Dim, FormatOffset(m.At()) + " "}, r.arrow(m), {Strong, Clean(m.title())}}
 	if m.Message != nil && m.Message.AckID != "" {
 		pieces = append(pieces, Piece{Dim, " ack " + Clean(m.Message.AckID)})
 	}
@@ -224,10 +224,31 @@ func (r *Raw) Close() error {
 }
 
 func (r *Raw) arrow(m *Moment) Piece {
-	if m.Direction() == capture.FromClient {
+	switch m.Direction() {
+	case capture.FromClient:
 		return Piece{Client, r.look.glyph("› ", "> ")}
+	case capture.FromGateway:
+		return Piece{Dim, r.look.glyph("‹ ", "< ")}
 	}
-	return Piece{Dim, r.look.glyph("‹ ", "< ")}
+	return Piece{Dim, "- "}
+}
+
+// title names a moment: its message, its packet, or what kind of frame it is.
+func (m *Moment) title() string {
+	name := m.messageName()
+	switch {
+	case m.Message != nil && m.Message.Answer:
+		return "answer to " + name
+	case name != "":
+		return name
+	case m.Packet != nil && m.Packet.Engine == wire.EngineMessage:
+		return socketName(m.Packet.Type)
+	case m.Packet != nil:
+		return engineName(m.Packet.Engine)
+	case m.Frame != nil:
+		return m.Frame.Kind.String()
+	}
+	return ""
 }
 
 // WritePackets writes moments with all that is known of each. Started is when
@@ -282,14 +303,7 @@ func packetTitle(m *Moment, started time.Time, look *Look) []Piece {
 		who = Piece{Key, look.glyph("gateway → client", "gateway -> client")}
 	}
 	pieces := []Piece{{Strong, "#" + m.Address().String()}, {Plain, "  "}, who, {Plain, "  "}}
-	name := m.messageName()
-	if m.Message != nil && m.Message.Answer {
-		name = "answer to " + name
-	}
-	if name == "" && m.Frame != nil {
-		name = m.Frame.Kind.String()
-	}
-	pieces = append(pieces, Piece{Strong, Clean(name)})
+	pieces = append(pieces, Piece{Strong, Clean(m.title())})
 	if e := m.event(); e != nil {
 		pieces = append(pieces, Piece{Plain, "  "}, Piece{Key, Clean(string(e.Type))})
 	}
@@ -335,14 +349,17 @@ func wireFacts(m *Moment) []string {
 		}
 	}
 	if p := m.Packet; p != nil {
-		add(&how, "%s", packetKind(p))
-		add(&how, "%s", FormatSize(int64(len(p.Raw))))
+		add(&how, "%s of %s", packetKind(p), FormatSize(int64(len(p.Raw))))
 		if p.Reason != "" {
 			add(&how, "%s", Clean(p.Reason))
 		}
 	}
 	if f := m.Frame; f != nil {
-		add(&how, "%s frame of %s", f.Kind, FormatSize(f.Size))
+		if m.Packet == nil || f.Size != int64(len(m.Packet.Raw)) {
+			add(&how, "%s frame of %s", f.Kind, FormatSize(f.Size))
+		} else {
+			add(&how, "%s frame", f.Kind)
+		}
 		how = append(how, f.Flags.Names()...)
 	}
 	var lines []string

@@ -20,6 +20,15 @@ func (r *Row) Label(look *Look) []Piece {
 	return pieces
 }
 
+// label is Label in at most width columns: the id goes first.
+func (r *Row) label(look *Look, width int) []Piece {
+	pieces := r.Label(look)
+	if n := len(pieces) - 1; columns(pieces) > width && pieces[n].Style == Dim && pieces[n].Text[0] == ' ' {
+		pieces = pieces[:n]
+	}
+	return trimPieces(pieces, width, look)
+}
+
 // Summary returns what a row came to, in at most width columns.
 func (r *Row) Summary(look *Look, width int) []Piece {
 	var pieces []Piece
@@ -27,7 +36,11 @@ func (r *Row) Summary(look *Look, width int) []Piece {
 		pieces = append(pieces, Piece{Bad, look.glyph("↯", "!") + " cut off"}, Piece{Plain, "  "})
 	}
 	if r.Replayed > 0 && r.Kind != KindReplay {
-		pieces = append(pieces, Piece{Dim, look.glyph("↻", "@") + " replayed"}, Piece{Plain, "  "})
+		text := " replayed"
+		if r.Envelopes > 0 {
+			text = fmt.Sprintf(" %d of %d replayed", r.Replayed, r.Replayed+r.Envelopes)
+		}
+		pieces = append(pieces, Piece{Dim, look.glyph("↻", "@") + text}, Piece{Plain, "  "})
 	}
 	if r.Repeats > 0 {
 		pieces = append(pieces, Piece{Warn, FormatCount(r.Repeats, "repeat")}, Piece{Plain, "  "})
@@ -125,6 +138,9 @@ func (r *Row) Glyph(look *Look) string {
 		nice, plain = "⇄", "%"
 	case KindConnection:
 		nice, plain = "○", "o"
+		if r.Name == "closed" {
+			nice = "●"
+		}
 	case KindMark:
 		nice, plain = "!", "!"
 	}
@@ -263,35 +279,54 @@ func formatRate(perSecond float64) string {
 	return strconv.FormatFloat(perSecond, 'f', 1, 64) + "/s"
 }
 
-func (c *Call) summary(_ *Row, look *Look, width int) []Piece {
+func (c *Call) summary(r *Row, look *Look, width int) []Piece {
 	var pieces []Piece
 	size := int64(len(c.Args.joined))
+	arrow, after := look.glyph(" → ", " -> "), c.after(width)
 	switch {
 	case c.Complete && !c.Valid:
 		pieces = append(pieces, Piece{Bad, look.glyph("✖", "x") + " no JSON "})
 	case !c.Complete:
 		pieces = append(pieces, Piece{Dim, FormatCount(c.Args.Deltas, "delta") + " "})
 	}
-	pieces = append(pieces, Piece{Plain, look.fit(c.Args.Text(), max(width*2/5, 8), size)})
+	room := width - columns(pieces) - Width(after)
 	if c.Result == nil {
-		if c.Complete {
-			pieces = append(pieces, Piece{Dim, "  no result"})
-		}
-		return pieces
+		return append(pieces, Piece{Plain, look.fit(c.Args.Text(), max(room, 4), size)}, c.waiting(r))
 	}
-	took := ""
+	room -= Width(arrow)
+	pieces = append(pieces, Piece{Plain, look.fit(c.Args.Text(), max(room*2/5, 4), size)}, Piece{Dim, arrow})
+	room = width - columns(pieces) - Width(after)
+	result := look.fit(c.Result.Head, max(room, 4), max(int64(c.Result.Bytes), int64(len(c.Result.Head))))
+	return append(pieces, Piece{Plain, result}, Piece{Dim, after})
+}
+
+// waiting says that there is no result, or not yet.
+func (c *Call) waiting(r *Row) Piece {
+	switch {
+	case c.Complete && r.State == Open:
+		return Piece{Worked, "  running"}
+	case c.Complete:
+		return Piece{Dim, "  no result"}
+	}
+	return Piece{}
+}
+
+// after says how long the result took, as far as a third of the width allows.
+func (c *Call) after(width int) string {
+	if c.Result == nil {
+		return "  no result" // as long as anything that stands there
+	}
+	text := ""
 	if c.Complete {
-		took = "  " + FormatDuration(c.Result.After)
+		text = "  " + FormatDuration(c.Result.After)
 	}
 	if c.Result.Human > 0 {
-		took += " + " + FormatDuration(c.Result.Human) + " human"
+		text += " + " + FormatDuration(c.Result.Human) + " human"
 	}
-	if c.Result.Run != "" {
-		took += " (in run " + shortID(c.Result.Run) + ")"
+	if in := " (in run " + shortID(c.Result.Run) + ")"; c.Result.Run != "" && Width(text+in) <= width/3 {
+		text += in
 	}
-	pieces = append(pieces, Piece{Dim, " " + look.glyph("→", "->") + " "})
-	room := width - columns(pieces) - Width(took)
-	return append(pieces, Piece{Plain, look.fit(c.Result.Head, max(room, 6), max(int64(c.Result.Bytes), int64(len(c.Result.Head))))}, Piece{Dim, took})
+	return text
 }
 
 func (d *Decision) summary(_ *Row, look *Look, width int) []Piece {
@@ -316,7 +351,12 @@ func (t *Talk) summary(r *Row, look *Look, width int) []Piece {
 	case t.InputBytes > 0:
 		pieces = []Piece{{Strong, look.quote(t.Input, room, int64(t.InputBytes))}}
 	case t.Answer != "":
-		pieces = []Piece{{Dim, Clean(t.About) + " "}, {Strong, look.fit(t.Answer, max(room-Width(Clean(t.About))-1, 4), 0)}}
+		about := look.fit(t.About, max(room/3, 4), 0) + " "
+		after := ""
+		if t.Waited > 0 {
+			after = " after " + FormatDuration(t.Waited)
+		}
+		pieces = []Piece{{Dim, about}, {Strong, look.fit(t.Answer, max(room-Width(about)-Width(after), 4), 0)}, {Human, after}}
 	case t.About != "":
 		pieces = []Piece{{Dim, look.fit(t.About, room, 0)}}
 	default:
@@ -356,7 +396,7 @@ func (t *Talk) replyPieces(r *Row, look *Look, width int) []Piece {
 	case a.History != nil:
 		return []Piece{{Dim, arrow}, {Plain, a.History.describe(look)}, {Dim, " " + FormatDuration(a.After)}}
 	case a.By == "ack":
-		return []Piece{{Dim, arrow + "ok " + FormatDuration(a.After)}}
+		return []Piece{{Dim, arrow}, {Good, "ok"}, {Dim, " " + FormatDuration(a.After)}}
 	case !a.OK:
 		return []Piece{{Dim, arrow}, {Warn, "too late: " + Clean(a.By)}, {Dim, " " + FormatDuration(a.After)}}
 	}
@@ -464,7 +504,7 @@ func (n *Note) summary(r *Row, look *Look, width int) []Piece {
 		if r.State == Failed {
 			style = Plain
 		}
-		pieces = append(pieces, Piece{style, look.fit(n.Text, max(width-columns(pieces), 4), n.Bytes/int64(max(n.Count, 1)))})
+		pieces = append(pieces, Piece{style, look.fit(n.Text, max(width-columns(pieces), 4), n.Bytes)})
 	}
 	return pieces
 }

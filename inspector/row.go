@@ -149,7 +149,8 @@ type Talk struct {
 	Input       string
 	InputBytes  int
 	Answer      string
-	About       string // the run, the decision or the call that it names
+	About       string        // the run, the decision or the call that it names
+	Waited      time.Duration // how long the decision was waited for
 	Fork        string
 	Attachments int
 	Tools       []string
@@ -278,9 +279,9 @@ type Replay struct {
 
 // Note is the detail of a row that has one line to say.
 type Note struct {
-	Count int // of alike things, if more than one
-	Bytes int64
+	Count int    // of alike things, if more than one
 	Text  string // from the wire: to be cleaned
+	Bytes int64  // of what Text is the beginning of, 0 if it is the whole
 	Said  string // ours
 }
 

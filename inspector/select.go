@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -163,6 +164,27 @@ func Chain(runs []conversation.Run, run *conversation.Run) []conversation.Run {
 			chain = append(chain, r)
 		}
 	}
-	slices.SortStableFunc(chain, func(a, b conversation.Run) int { return cmp.Compare(a.First, b.First) })
+	sortRuns(chain)
 	return chain
+}
+
+// sortRuns puts runs in the order in which they began. Several may have their
+// first frame in common: the beginning of their connection.
+func sortRuns(runs []conversation.Run) {
+	slices.SortStableFunc(runs, func(a, b conversation.Run) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Started, b.Started), cmp.Compare(a.First, b.First), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// runs returns the source's runs in the order in which they began.
+func (v *View) runs(ctx context.Context) ([]conversation.Run, error) { return loadRuns(ctx, v.Source) }
+
+func loadRuns(ctx context.Context, src Source) ([]conversation.Run, error) {
+	runs, err := src.Runs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	runs = slices.Clone(runs) // the source's own may be shared
+	sortRuns(runs)
+	return runs, nil
 }

@@ -28,6 +28,10 @@ func (t *table) write(w io.Writer, look *Look) error {
 			widths[i] = max(widths[i], Width(t.heads[i]))
 		}
 	}
+	last := len(widths) - 1
+	for last > 0 && widths[last] == 0 {
+		last--
+	}
 	out := bufio.NewWriter(w)
 	heads := make([]Piece, len(t.heads))
 	for i, h := range t.heads {
@@ -35,15 +39,21 @@ func (t *table) write(w io.Writer, look *Look) error {
 	}
 	for _, row := range append([][]Piece{heads}, t.rows...) {
 		var line []Piece
-		for i, cell := range row {
+		for i, cell := range row[:last+1] {
 			if widths[i] == 0 {
 				continue
 			}
 			gap := strings.Repeat(" ", widths[i]-Width(cell.Text))
-			if t.right[i] {
-				line = append(line, Piece{Plain, gap}, cell, Piece{Plain, "  "})
-			} else {
-				line = append(line, cell, Piece{Plain, gap + "  "})
+			switch {
+			case t.right[i]:
+				line = append(line, Piece{Plain, gap}, cell)
+			case i < last:
+				line = append(line, cell, Piece{Plain, gap})
+			default:
+				line = append(line, cell)
+			}
+			if i < last {
+				line = append(line, Piece{Plain, "  "})
 			}
 		}
 		out.WriteString(look.paint(trimPieces(line, look.width(), look)) + "\n")

@@ -30,7 +30,7 @@ func WriteRuns(w io.Writer, runs []conversation.Run, sessions []capture.Session,
 			{Dim, sparkline(r.Pulse, look)}, {Dim, ""},
 		}
 		if r.Input != "" {
-			cells[11].Text = look.quote(r.Input, 40, 0)
+			cells[11].Text = look.quote(r.Input, max(40, width-105), 0)
 		}
 		if width < 140 { // what is nice to have goes first
 			cells[10].Text = ""

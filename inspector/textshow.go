@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -115,7 +116,7 @@ func (s *sheet) line(r *Row) string {
 	}
 	pieces = append(pieces, Piece{Plain, " "})
 	pieces = append(pieces, s.railPieces(r)...)
-	label := trimPieces(r.Label(look), s.label, look)
+	label := r.label(look, s.label)
 	pieces = append(pieces, label...)
 	pieces = append(pieces, Piece{Plain, strings.Repeat(" ", max(s.label-columns(label), 0)+2)})
 	summary := r.Summary(look, s.room())
@@ -175,12 +176,33 @@ func (s *sheet) finding(f *protocol.Finding) []string {
 	return findingLines(s.look, f, s.indent()+s.rails(), true)
 }
 
+// alike returns findings with those that say the same counted in one.
+func alike(found []protocol.Finding) []protocol.Finding {
+	type saying struct{ rule, text string }
+	times := map[saying]int{}
+	for _, f := range found {
+		times[saying{f.Rule, f.Text}]++
+	}
+	var once []protocol.Finding
+	for _, f := range found {
+		key := saying{f.Rule, f.Text}
+		if n := times[key]; n > 1 {
+			f.Text += fmt.Sprintf(" (%d times)", n)
+		}
+		if times[key] > 0 {
+			once = append(once, f)
+		}
+		times[key] = 0
+	}
+	return once
+}
+
 // findingLines writes a finding behind an indentation: the rule, the sentence
 // and the other place.
 func findingLines(look *Look, f *protocol.Finding, indent int, withPlace bool) []string {
 	text := f.Text
-	if withPlace && !f.Other.IsZero() && f.Other != f.At {
-		text += " (see #" + f.Other.String() + ")"
+	if place := "#" + f.Other.String(); withPlace && !f.Other.IsZero() && f.Other != f.At && !strings.Contains(text, place) {
+		text += " (see " + place + ")"
 	}
 	glyph := look.glyph(severityGlyph(f.Severity))
 	label := glyph + " " + Clean(f.Rule)
@@ -263,8 +285,8 @@ func WriteTimeline(w io.Writer, t *Timeline, look *Look) error {
 			out.WriteString(s.silence(r, r.Start-latest) + "\n")
 		}
 		out.WriteString(s.line(r) + "\n")
-		for i := range r.Findings {
-			for _, line := range s.finding(&r.Findings[i]) {
+		for _, f := range alike(r.Findings) {
+			for _, line := range s.finding(&f) {
 				out.WriteString(line + "\n")
 			}
 		}

@@ -65,9 +65,9 @@ func (v *View) Runs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
-	runs, err := v.Source.Runs(ctx)
+	runs, err := v.runs(ctx)
 	if err != nil {
-		return fmt.Errorf("list runs: %w", err)
+		return err
 	}
 	switch v.Format {
 	case FormatJSON, FormatJSONL:
@@ -127,7 +127,7 @@ func NoRuns(sessions []capture.Session) string {
 	case !s.Ended.IsZero() || s.Listen == "":
 		return fmt.Sprintf("No runs: session %d held no run:event of a chat gateway. What did pass: tapedeck tail", s.ID)
 	case s.Last > s.First:
-		return fmt.Sprintf("No runs yet, though %s passed at %s. What passed: tapedeck tail", FormatCount(int(s.Last-s.First)+1, "frame"), Clean(s.Listen))
+		return fmt.Sprintf("No runs yet, though %s passed at %s. What passed: tapedeck tail", FormatCount(int(s.Last-s.First)+1, "frame"), address(s.Listen))
 	}
 	return fmt.Sprintf("No runs yet: point the app at %s in place of %s", address(s.Listen), Clean(s.Gateway))
 }
@@ -165,9 +165,9 @@ func Incomplete(s *capture.Session) string {
 // Show shows what a name stands for (see [Select]): the timeline of a run, with
 // those that it continues, or one packet. With raw, one message a line.
 func (v *View) Show(ctx context.Context, name string, raw bool) error {
-	runs, err := v.Source.Runs(ctx)
+	runs, err := v.runs(ctx)
 	if err != nil {
-		return fmt.Errorf("list runs: %w", err)
+		return err
 	}
 	s, err := Select(runs, name)
 	if err != nil {
