@@ -84,13 +84,14 @@ func (g *Gateway) detachLane(r *run, lane string) {
 	p := r.play
 	begun := r.begun()
 	var now, moved, kept []script.Cue
-	end := p.from
+	here := p.position()
+	end := here
 	for _, cue := range p.cues {
 		e, isEvent := cue.Act.(script.Event)
 		switch {
 		case !inLane(cue, lane):
 			kept = append(kept, cue)
-		case isEvent && begun[e.ID] && e.Type != protocol.SubagentFinished:
+		case isEvent && begun[e.ID] && e.ID != lastOf(lane):
 			now = append(now, cue)
 		default:
 			moved = append(moved, cue)
@@ -104,11 +105,10 @@ func (g *Gateway) detachLane(r *run, lane string) {
 	g.emitEvent(r, script.Event{Type: protocol.SubagentFinished, ID: t.call, JSON: object{}.
 		raw("type", quote(string(protocol.SubagentFinished))).text("toolCallId", t.call).text("taskId", t.id).
 		text("status", "finished").raw("detached", json.RawMessage("true")).close()})
-	p.cues = sooner(kept, p.from, end, t.call)
-	// What comes next is counted from now, not from the act before.
-	p.due = g.stage.now()
+	p.cues = sooner(kept, here, end, t.call)
+	p.from, p.due = here, g.stage.now()
 	p.next()
-	g.goBackground(r, t, moved)
+	g.goBackground(r.thread, t, moved, here)
 }
 
 // begun tells which messages and tool calls have begun and not ended.
@@ -180,10 +180,8 @@ func (g *Gateway) newTask(r *run, lane string, moved []script.Cue) *task {
 // goBackground plays what a subagent has left as a run of its own thread, and
 // tells the room of its parent how it stands. The parent's lock is held; the
 // child's is taken once that is free.
-func (g *Gateway) goBackground(r *run, t *task, moved []script.Cue) {
-	parent := r.thread
+func (g *Gateway) goBackground(parent *thread, t *task, moved []script.Cue, from time.Duration) {
 	g.emit(parent, protocol.TaskStatus, taskStatus(parent.id, t.render()))
-	from := r.play.from
 	cues := []script.Cue{{Act: script.Event{Type: protocol.RunStarted, JSON: json.RawMessage(`{"type":"RUN_STARTED"}`)}}}
 	for _, cue := range moved {
 		cue.At = max(cue.At-from, 0)

@@ -512,3 +512,41 @@ func TestVerify(t *testing.T) {
 		}
 	})
 }
+
+// TestDetachNested detaches a subagent while one of its own is at work: what had
+// begun is finished in the run, the rest is the task's, and nothing is left open
+// in either.
+func TestDetachNested(t *testing.T) {
+	s := parse(t, `
+steps:
+  - subagent:
+      id: outer
+      name: planner
+      prompt: Plan.
+      steps:
+        - text: I ask.
+        - subagent:
+            id: inner
+            name: timetable
+            prompt: Look.
+            steps: [{text: I look and look and look.}, {wait: 5s}, {text: There is one at nine.}]
+            result: at nine
+        - text: I have the plan.
+      result: done
+  - text: That is all.
+client:
+  - join: true
+  - start: Plan a trip
+  - when: TEXT_MESSAGE_CONTENT*4
+    detach: "1"
+  - when: RUN_FINISHED
+    thread: task
+    after: 10s
+    join: true
+`)
+	w := playOnce(t, s)
+	judge(t, s, w)
+	if t.Failed() {
+		t.Log(strings.Join(w.lines(), "\n"))
+	}
+}

@@ -15,7 +15,7 @@ type play struct {
 	cues    []script.Cue // what is left
 	cancel  script.Cancel
 	turn    uint64        // counts how often it was scheduled: older entries are void
-	due     time.Duration // when its last act was due, by the stage's clock
+	due     time.Duration // when its next act is due, by the stage's clock
 	from    time.Duration // and by its script's
 	await   protocol.Name // the command that it stands still for
 	task    *task         // the background task that it is, nil for a run of its own
@@ -39,6 +39,12 @@ func (p *play) next() {
 	gap := p.cues[0].At - p.from
 	p.from = p.cues[0].At
 	p.due = p.gateway.stage.schedule(p, p.due, gap)
+}
+
+// position is where a play stands in its script: as long before its next cue as
+// that is away.
+func (p *play) position() time.Duration {
+	return p.from - max(p.due-p.gateway.stage.now(), 0)
 }
 
 // replace plays cues from now on, and nothing of what was left.
