@@ -35,27 +35,34 @@ func settings(c *cli.Context) (protocol.Settings, error) {
 	return s, nil
 }
 
-// judgeOptions reads how to judge. Remarks say what of the schemas could not be
-// used.
-func judgeOptions(c *cli.Context) (o conversation.Options, remarks []string, err error) {
+// judgeOptions reads how to judge, and the schemas that messages are judged by,
+// nil for the page's own shapes.
+func judgeOptions(c *cli.Context) (o conversation.Options, schemas *protocol.Schemas, err error) {
 	o.Pace = conversation.Pace{FirstToken: c.Duration("first-token-slow"), Stall: c.Duration("stall"), Rate: c.Int("chatty")}
 	if size := c.String("envelope-large"); size != "" {
 		if o.Pace.Envelope, err = parseSize(size); err != nil {
 			return o, nil, usageError("%s: --envelope-large: %v", c.Command.Name, err)
 		}
 	}
-	file := c.String("schemas")
-	if file == "" {
-		return o, nil, nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return o, nil, fmt.Errorf("read schemas: %w", err)
-	}
-	schemas, err := protocol.LoadSchemas(text)
-	if err != nil {
-		return o, nil, fmt.Errorf("read schemas %q: %w", file, err)
+	if file := c.String("schemas"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return o, nil, fmt.Errorf("read schemas: %w", err)
+		}
+		if schemas, err = protocol.LoadSchemas(text); err != nil {
+			return o, nil, fmt.Errorf("read schemas %q: %w", file, err)
+		}
 	}
 	o.Validator = protocol.NewValidator(protocol.Options{Schemas: schemas})
-	return o, schemas.Remarks(), nil
+	return o, schemas, nil
+}
+
+// sayRemarks tells what of the schemas could not be used.
+func (w *world) sayRemarks(schemas *protocol.Schemas) {
+	if schemas == nil {
+		return
+	}
+	for _, remark := range schemas.Remarks() {
+		w.talk("schemas: %s", remark)
+	}
 }

@@ -41,6 +41,7 @@ What passes is forwarded first and looked at afterwards; --enforce turns that ar
 			&cli.StringFlag{Name: "body-limit", Value: "64MiB", Usage: "record at most `SIZE` of one body or message; all of it is passed on"},
 			&cli.BoolFlag{Name: "keep-secrets", Usage: "record credentials as they are"},
 			&cli.StringSliceFlag{Name: "redact", Usage: "redact a header, a field or a JSON pointer `NAME` too; may be repeated"},
+			&cli.StringFlag{Name: "enforce", Usage: "refuse invalid commands of the client, or hold back invalid messages of `client|both` sides"},
 			&cli.StringFlag{Name: "on-record-error", Value: "relay", Usage: "what to do when the tape cannot be written any more: `relay|stop`"},
 		}, slices.Concat(doorFlags(defaultListen), judgeFlags(), liveFlags())...),
 		Before: useSettings,
@@ -66,7 +67,11 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	judging, remarks, err := judgeOptions(c)
+	judging, schemas, err := judgeOptions(c)
+	if err != nil {
+		return err
+	}
+	gate, err := newEnforcer(c.String("enforce"), chosen, schemas)
 	if err != nil {
 		return err
 	}
@@ -107,13 +112,14 @@ func (w *world) proxy(c *cli.Context) (err error) {
 		return err
 	}
 	cfg.Sink, cfg.FirstPosition, cfg.Start = rec, rec.session.First, rec.start
+	if gate != nil {
+		cfg.Gate, rec.gate = gate, gate
+	}
 	p, err := proxy.New(*cfg)
 	if err != nil {
 		return errors.Join(usageError("proxy: %v", err), rec.close())
 	}
-	for _, remark := range remarks {
-		w.talk("schemas: %s", remark)
-	}
+	w.sayRemarks(schemas)
 	w.sayReady(c, cfg, d, behind)
 	served := p.Serve(stop.first, d.listeners...)
 	p.Shutdown(stop.second)

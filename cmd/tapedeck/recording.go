@@ -19,6 +19,7 @@ type recording struct {
 	session capture.Session
 	writer  *recorder.Writer
 	judge   *judge
+	gate    *enforcer // nil if nothing is enforced
 	start   time.Time
 
 	stopLive context.CancelFunc
@@ -59,6 +60,9 @@ func startRecording(o recordingOptions) (*recording, error) {
 func (r *recording) Frame(f *capture.Frame) {
 	r.writer.Frame(f)
 	r.judge.Frame(f)
+	if r.gate != nil {
+		r.gate.Frame(f)
+	}
 }
 
 // close judges and commits what is left. Nothing may pass any more.
