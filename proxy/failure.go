@@ -30,15 +30,14 @@ func reason(err error) string {
 
 func advice(gateway url.URL, err error) string {
 	var (
-		dns       *net.DNSError
-		unknown   x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		cert      *tls.CertificateVerificationError
-		notTLS    tls.RecordHeaderError
-		timeout   net.Error
-		alert     tls.AlertError
-		oversized *http.ProtocolError
+		dns      *net.DNSError
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		cert     *tls.CertificateVerificationError
+		notTLS   tls.RecordHeaderError
+		timeout  net.Error
+		alert    tls.AlertError
 	)
 	switch {
 	case errors.As(err, &unknown):
@@ -64,8 +63,6 @@ func advice(gateway url.URL, err error) string {
 			return "it speaks TLS on this port: use https:// for the upstream"
 		}
 		return "it does not speak HTTP on this port: check the upstream's port"
-	case errors.As(err, &oversized):
-		return "the request cannot be passed on"
 	}
 	return "check that it can be reached from here"
 }
