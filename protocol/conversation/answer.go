@@ -174,7 +174,7 @@ func (s *State) refuse(c *command, code protocol.ErrorCode) {
 // unanswered reports the questions that a socket which ended leaves behind.
 func (s *State) unanswered(k *socket) {
 	for _, c := range k.commands {
-		if c.Name != protocol.ThreadMessages || !c.wantsAck || c.acked {
+		if c.Name != protocol.ThreadMessages || !c.wantsAck || c.acked || c.lost {
 			continue
 		}
 		c.acked = true

@@ -78,7 +78,7 @@ func (s *State) sortedRuns() []*run {
 func (s *State) stillAsked(c *connection) {
 	for _, k := range c.sockets {
 		for _, q := range k.commands {
-			if q.Name != protocol.ThreadMessages || !q.wantsAck || q.acked {
+			if q.Name != protocol.ThreadMessages || !q.wantsAck || q.acked || q.lost {
 				continue
 			}
 			if s.now-q.time <= patience {
@@ -103,6 +103,10 @@ func (s *State) unfinished(r *run) {
 		s.setStatus(r, Truncated)
 	}
 	if r.forgotten || last.IsZero() {
+		return
+	}
+	if r.cut {
+		s.skip("run-unfinished", "frames were lost after the run's latest envelope")
 		return
 	}
 	rule, text := "run-unfinished", "no end came after sequence "+itoa(r.top)

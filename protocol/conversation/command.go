@@ -24,6 +24,7 @@ type command struct {
 	unsure           bool               // a protocol:error may have been meant for it
 	withheld         bool               // it never reached the gateway
 	wantsAck, acked  bool
+	lost             bool            // its answer may be among frames that were lost
 	okAt             capture.Address // of an acknowledgement that says ok
 	decision         *decision       // that a run:resume answers
 	doubt            doubt
@@ -212,7 +213,7 @@ func (s *State) began(r, after *run, e *protocol.Event) {
 		s.resumed(after, r)
 		return
 	}
-	if after == nil && len(t.resumes) > 0 {
+	if t.resumesUnseen() {
 		s.resumed(nil, r)
 		return
 	}
@@ -230,6 +231,17 @@ func (s *State) began(r, after *run, e *protocol.Event) {
 		r.fresh = true
 		s.sawMessage(t, id)
 	}
+}
+
+// resumesUnseen reports whether somebody answered a decision that was asked for
+// where this tool did not look.
+func (t *thread) resumesUnseen() bool {
+	for _, c := range t.resumes {
+		if c.fate != refused && c.decision == nil && c.doubt == noDoubt {
+			return true
+		}
+	}
+	return false
 }
 
 // startOf takes the waiting run:start of a message id.
@@ -267,7 +279,7 @@ func (s *State) startedBy(r *run, c *command, sure bool) {
 	s.link(c, r)
 	if c.ForkFromMessageID != "" {
 		t.ids = nil // what came after the fork is gone, and the message is replaced
-	} else if seen, is := t.ids[c.MessageID]; is && c.MessageID != "" && seen.Compare(c.at) < 0 && (sure || len(t.starts) == 0) {
+	} else if seen, is := t.ids[c.MessageID]; is && c.MessageID != "" && seen.Compare(c.at) < 0 && !s.lossy && (sure || len(t.starts) == 0) {
 		s.report("message-id-reused", protocol.Error, seen, "run %s was started with message id %s, which the thread has since #%s",
 			short(r.ID), short(c.MessageID), seen)
 	}
@@ -300,7 +312,7 @@ func (s *State) refusedBefore(r *run, id string) bool {
 		if c.fate != refused || !(id != "" && c.MessageID == id) && !sole {
 			continue
 		}
-		if c.unsure {
+		if c.unsure || s.lossy {
 			s.skip(rule, "it is not sure which command the error was for")
 			return false
 		}

@@ -1,6 +1,9 @@
 package conversation
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"tapedeck/protocol"
@@ -39,6 +42,7 @@ type socket struct {
 	conn      *connection
 	namespace string
 	judged    bool
+	asking    bool // the client's CONNECT was seen
 	gone      bool
 	goneAt    time.Duration
 
@@ -48,6 +52,7 @@ type socket struct {
 	auth      uint64 // what the client's CONNECT carried, hashed; 0 if nothing
 	// recovering is the socket that the client asked to have back.
 	recovering *socket
+	askedPID   string
 	recovered  bool
 
 	hello     hello
@@ -171,15 +176,16 @@ func (s *State) ended(f *capture.Frame) {
 		ending.Error = err.Error()
 	}
 	c.ending, c.ended, c.endAt = &ending, s.now, f.Position
-	for _, k := range c.sockets {
-		s.left(k, f.Position)
+	for _, namespace := range slices.Sorted(maps.Keys(c.sockets)) {
+		s.left(c.sockets[namespace], f.Position)
 	}
 }
 
 // left takes the end of a socket: its connection ended, or its namespace did.
 func (s *State) left(k *socket, at capture.Position) {
-	for r := range k.cursors {
-		r.leave(k)
+	watched := slices.SortedFunc(maps.Keys(k.cursors), func(a, b *run) int { return cmp.Compare(a.First, b.First) })
+	for _, r := range watched {
+		r.leave()
 		if !r.over() && r.watchers == 0 {
 			s.post(r, at)
 			r.lastLeft = k

@@ -146,7 +146,7 @@ func (s *State) paused(r *run) {
 	}
 	g.paused, g.pausedAt = s.turn.m.Address, s.now
 	switch {
-	case g.interrupts == 0 && (g.holes || len(r.decisions) > 0 || r.before != nil && r.before.waiting() != nil):
+	case g.interrupts == 0 && (r.tears > 0 || len(r.decisions) > 0 || r.before != nil && r.before.waiting() != nil):
 		s.skip("paused-without-interrupt", "the decision may have been asked for before")
 	case g.interrupts == 0:
 		s.report("paused-without-interrupt", protocol.Warning, r.startAt, "RUN_PAUSED, and no INTERRUPT in the segment says what is waited on")
@@ -261,6 +261,10 @@ func (s *State) resumed(before, r *run) {
 func (s *State) continues(before, r *run) {
 	r.before, r.cause, r.Continues = before, before.cause, before.ID
 	if g := &before.segment; !g.paused.IsZero() && before.end.IsZero() {
+		if g.holes {
+			s.turn.told = true
+			s.skip("paused-not-finished", "a part of the segment was not seen")
+		}
 		s.report("paused-not-finished", protocol.Error, g.paused,
 			"run %s goes on as %s, and the RUN_FINISHED that follows RUN_PAUSED, at #%s, never came", short(before.ID), short(r.ID), g.paused)
 		before.end, before.endType = s.turn.m.Address, protocol.RunFinished

@@ -96,7 +96,7 @@ func (k *socket) newCursor(r *run) *cursor {
 	cur := &cursor{}
 	k.cursors[r] = cur
 	k.latest, k.latestCur = r, cur
-	r.join(k)
+	r.watchers++
 	return cur
 }
 
@@ -206,7 +206,7 @@ func (s *State) advance(r *run, seq int64, at capture.Address) {
 		r.tear()
 	}
 	if seq > r.top {
-		r.top, r.topAt = seq, at
+		r.top, r.topAt, r.cut = seq, at, false
 	}
 }
 

@@ -230,7 +230,7 @@ func (s *State) compareMessage(r *run, m *protocol.HistoryMessage, i int) {
 	const rule = "history-text-differs"
 	var content string
 	switch {
-	case it.open || it.tears != r.tears || it.sum.lost || it.told || r.end.IsZero():
+	case it.open || it.torn() || it.sum.lost || it.told || r.end.IsZero():
 		s.skip(rule, "the streamed text was not seen whole")
 		return
 	case json.Unmarshal(m.Content, &content) != nil:
@@ -257,11 +257,20 @@ func (s *State) endedUnseen(r *run, c *command, h *protocol.History) {
 		return
 	}
 	r.gone = true
-	for i := range h.Messages {
-		if it := r.find(text, h.Messages[i].ID); it != nil {
-			s.skip("run-unfinished", "the run ended while no socket watched it")
-			r.explained = true
-			return
-		}
+	if r.explained = r.tears > 0 || r.answeredIn(h); r.explained {
+		s.skip("run-unfinished", "the run ended while no socket watched it")
 	}
+}
+
+// answeredIn reports whether a history has something of what the run answered.
+func (r *run) answeredIn(h *protocol.History) bool {
+	asked := false
+	for i := range h.Messages {
+		m := &h.Messages[i]
+		if r.find(text, m.ID) != nil || asked && m.Role != "user" {
+			return true
+		}
+		asked = asked || r.cause != nil && m.ID != "" && m.ID == r.cause.MessageID
+	}
+	return false
 }

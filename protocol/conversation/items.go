@@ -30,7 +30,8 @@ type item struct {
 	end   capture.Address // the latest END, or SUBAGENT_FINISHED
 	open  bool
 	told  bool // its pairing was reported once
-	tears int  // how many holes the run had when it began
+	run   *run
+	tears int // how many holes the run had when it began
 
 	joiner joiner
 	sum    digest // of a text
@@ -46,6 +47,9 @@ type itemKey struct {
 	kind kind
 	id   string
 }
+
+// torn reports whether a part of the item may not have been seen.
+func (it *item) torn() bool { return it.tears != it.run.tears }
 
 // items are the constructs of a run.
 type items struct {
@@ -92,9 +96,24 @@ func (r *run) findLinked(k kind, id string) *item {
 	return nil
 }
 
+// whole reports whether all of the run was seen, and all of those whose pauses
+// it resumes.
+func (r *run) whole() bool {
+	for range maxChain {
+		if r.tears > 0 {
+			return false
+		}
+		if r.before == nil {
+			return r.fresh
+		}
+		r = r.before
+	}
+	return false
+}
+
 // begin adds an item. The oldest that are closed make room.
 func (r *run) begin(k kind, id string, at capture.Address) *item {
-	it := &item{kind: k, id: id, start: at, open: true, tears: r.tears}
+	it := &item{kind: k, id: id, start: at, open: true, run: r, tears: r.tears}
 	l := &r.items
 	if l.byKey == nil {
 		l.byKey = make(map[itemKey]*item)
@@ -127,7 +146,7 @@ func (s *State) opened(r *run, k kind, rule, id string) *item {
 	}
 	at := s.turn.m.Address
 	old := r.findLinked(k, id)
-	if old != nil && old.open && old.tears == r.tears {
+	if old != nil && old.open && !old.torn() {
 		s.pair(old, rule, old.start, "%s %s was opened at #%s and is opened again before its end", kindNames[k], short(id), old.start)
 		return old
 	}
@@ -153,9 +172,11 @@ func (s *State) within(r *run, k kind, rule, id, part string) *item {
 	it := r.findLinked(k, id)
 	switch {
 	case it != nil && it.open:
+	case it != nil && it.torn():
+		s.skip(rule, "a part of the run was not seen")
 	case it != nil:
 		s.pair(it, rule, it.end, "%s of %s %s comes after its end at #%s", part, kindNames[k], short(id), it.end)
-	case r.tears > 0:
+	case !r.whole():
 		s.skip(rule, "a part of the run was not seen")
 	default:
 		it = r.begin(k, id, s.turn.m.Address)
@@ -179,8 +200,8 @@ func (s *State) content(r *run, k kind, rule string, e *protocol.Event) {
 // joined returns what a delta adds to an item.
 func (s *State) joined(it *item, e *protocol.Event) string {
 	piece, lone := it.joiner.join(e, s.turn.m.Address)
-	if !lone.IsZero() {
-		s.loneHalf(lone, "/event/delta")
+	if !lone.IsZero() && !it.torn() {
+		s.loneHalf(lone)
 	}
 	return piece
 }
@@ -192,8 +213,8 @@ func (s *State) closed(r *run, k kind, rule, id string) *item {
 		return nil
 	}
 	piece, lone := it.joiner.end()
-	if !lone.IsZero() {
-		s.loneHalf(lone, "/event/delta")
+	if !lone.IsZero() && !it.torn() {
+		s.loneHalf(lone)
 	}
 	if k == text {
 		it.sum.add(piece)
@@ -203,13 +224,13 @@ func (s *State) closed(r *run, k kind, rule, id string) *item {
 }
 
 // loneHalf reports half of a character whose other half never came.
-func (s *State) loneHalf(at capture.Address, pointer string) {
+func (s *State) loneHalf(at capture.Address) {
 	if s.turn.flags.Has(capture.Injected) || s.turn.replayed {
 		return
 	}
 	f := protocol.Finding{
 		Rule: "json-lone-surrogate", Severity: protocol.Warning, At: at, Connection: s.turn.m.Connection,
-		Thread: s.turn.thread, Pointer: pointer,
+		Thread: s.turn.thread, Pointer: "/event/delta",
 	}
 	if s.turn.run != nil {
 		f.Run = s.turn.run.ID
@@ -238,7 +259,7 @@ func (s *State) argsEnd(r *run, e *protocol.Event) {
 	args := bytes.TrimSpace(it.args)
 	it.args = nil
 	switch {
-	case it.argful || it.tears != r.tears:
+	case it.argful || it.torn():
 		s.skip("tool-args-json", "a part of the arguments was not seen or not kept")
 	case len(args) > 0 && !json.Valid(args):
 		s.report("tool-args-json", protocol.Warning, it.start, "the arguments of tool call %s join to no JSON: %s", short(it.id), why(args))
@@ -261,7 +282,7 @@ func (s *State) toolResult(r *run, e *protocol.Event) {
 	}
 	it := r.findLinked(toolCall, e.ToolCallID)
 	if it == nil {
-		if r.tears > 0 || !r.fresh && r.before == nil {
+		if !r.whole() {
 			s.skip("tool-result-orphan", "the call may stand in a part that was not seen")
 			return
 		}
@@ -270,7 +291,7 @@ func (s *State) toolResult(r *run, e *protocol.Event) {
 		it.open, it.told = false, true
 	} else if !it.result.IsZero() {
 		s.report("tool-result-twice", protocol.Warning, it.result, "tool call %s had a result, at #%s", short(it.id), it.result)
-	} else if it.open && it.tears == r.tears {
+	} else if it.open && !it.torn() {
 		s.report("tool-result-early", protocol.Warning, it.start, "the result of tool call %s comes before the end of its arguments", short(it.id))
 	}
 	it.result = s.turn.m.Address
@@ -281,7 +302,7 @@ func (s *State) toolResult(r *run, e *protocol.Event) {
 func (s *State) subagentStarted(r *run, e *protocol.Event) {
 	id := subagentID(e)
 	if id != "" {
-		if it := r.subagent(e); it != nil && it.open && !it.detached && it.tears == r.tears && it.taskID == e.TaskID {
+		if it := r.subagent(e); it != nil && it.open && !it.detached && !it.torn() && it.taskID == e.TaskID {
 			s.pair(it, "subagent-pair", it.start, "subagent %s was started at #%s and is started again before its end", short(id), it.start)
 			return
 		}
@@ -301,7 +322,7 @@ func (s *State) subagentStarted(r *run, e *protocol.Event) {
 func (s *State) subagentFinished(r *run, e *protocol.Event) {
 	it := r.subagent(e)
 	if it == nil {
-		if r.tears > 0 || !r.fresh && r.before == nil {
+		if !r.whole() {
 			s.skip("subagent-pair", "the subagent may have started in a part that was not seen")
 			return
 		}
@@ -358,7 +379,7 @@ func (r *run) subagent(e *protocol.Event) *item {
 func (r *run) openItems() (open []*item) {
 	for n := 0; r != nil && n < maxChain; n++ {
 		for _, it := range r.items.order {
-			if it.open && it.tears == r.tears {
+			if it.open && !it.torn() && (it.kind != subagent || r.tears == 0) {
 				open = append(open, it)
 			}
 		}

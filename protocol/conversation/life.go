@@ -38,10 +38,13 @@ func (s *State) apply(r *run, envelope *protocol.Envelope) {
 			s.setStatus(r, Running)
 		}
 	}
-	if !r.end.IsZero() && !s.afterEnd(r, e) {
+	if late := s.turn.seq > 0 && s.turn.seq < r.top; late {
+		s.turn.told = true // where it would have stood among the others is past
+	} else if !r.end.IsZero() && !s.afterEnd(r, e) {
 		return
+	} else {
+		s.between(r, e)
 	}
-	s.between(r, e)
 	switch e.Type {
 	case protocol.RunStarted:
 		s.started(r, e)
@@ -86,9 +89,14 @@ func (s *State) apply(r *run, envelope *protocol.Envelope) {
 // afterEnd judges an event that comes after its run's end. It reports whether
 // the event goes into the run all the same.
 func (s *State) afterEnd(r *run, e *protocol.Event) bool {
-	paused := !r.segment.paused.IsZero() && r.endType == protocol.RunFinished
+	finished := r.endType == protocol.RunFinished
+	paused := finished && !r.segment.paused.IsZero()
 	switch {
 	case paused && (!ends(e.Type) || r.answeredSome()):
+		s.goesOn(r)
+		return true
+	case finished && r.tears > 0:
+		s.skip("event-after-end", "the run may have paused where it was not seen")
 		s.goesOn(r)
 		return true
 	case paused && e.Type != protocol.RunFinished:
@@ -101,9 +109,6 @@ func (s *State) afterEnd(r *run, e *protocol.Event) bool {
 		s.report("run-end-twice", protocol.Error, r.end, "%s, and the run ended with %s at #%s", e.Type, r.endType, r.end)
 		return false
 	case r.detached:
-		return true
-	case r.segment.holes && r.topAt.Compare(r.end) < 0:
-		s.skip("event-after-end", "the order of what came is not known")
 		return true
 	}
 	s.report("event-after-end", protocol.Error, r.end, "%s after the run ended with %s, at #%s", short(string(e.Type)), r.endType, r.end)
@@ -154,6 +159,11 @@ func (s *State) between(r *run, e *protocol.Event) {
 		return
 	}
 	if g.paused.IsZero() && (e.Type == protocol.Interrupt || e.Type == protocol.RunPaused) {
+		return
+	}
+	if !g.paused.IsZero() && r.answeredSome() && g.holes {
+		s.skip("paused-not-finished", "a part of the segment was not seen")
+		s.goesOn(r)
 		return
 	}
 	if !g.paused.IsZero() && r.answeredSome() {
@@ -218,8 +228,8 @@ func (s *State) finished(r *run, e *protocol.Event) {
 func (s *State) leftOpen(r *run, e *protocol.Event) {
 	open := r.openItems()
 	for _, it := range open {
-		if _, lone := it.joiner.end(); !lone.IsZero() {
-			s.loneHalf(lone, "/event/delta")
+		if _, lone := it.joiner.end(); !lone.IsZero() && !it.torn() {
+			s.loneHalf(lone)
 		}
 	}
 	if len(open) == 0 {

@@ -128,11 +128,15 @@ func (s *State) connect(k *socket, p *wire.Packet) {
 		_ = json.Unmarshal(payload, &body) // an auth payload of any other shape has neither
 	}
 	if p.Direction == capture.FromClient {
+		if k.connected > 0 {
+			s.left(k, p.Last)
+		}
 		*k = *newSocket(k.conn, k.namespace)
+		k.asking = true
 		if len(bytes.TrimSpace(payload)) > 0 {
 			k.auth = s.hashJSON(payload)
 		}
-		if body.PID != "" {
+		if k.askedPID = body.PID; k.askedPID != "" {
 			k.recovering = s.pids[body.PID]
 		}
 		k.conn.keep(p.Last)
@@ -143,6 +147,7 @@ func (s *State) connect(k *socket, p *wire.Packet) {
 		k.recover(old)
 	}
 	k.recovering = nil
+	k.recovered = k.recovered || k.askedPID != "" && k.askedPID == body.PID // of a socket that was not seen
 	k.sid, k.pid = body.SID, body.PID
 	k.connectAt, k.connected = p.Address, s.now
 	if k.pid != "" {
@@ -151,7 +156,9 @@ func (s *State) connect(k *socket, p *wire.Packet) {
 		}
 		s.pids[k.pid] = k
 	}
-	s.awaitHello(k)
+	if k.asking {
+		s.awaitHello(k)
+	}
 }
 
 // recover takes over from the socket that connection state recovery brought
@@ -164,7 +171,9 @@ func (k *socket) recover(old *socket) {
 	k.rooms, k.cursors, k.hello = old.rooms, old.cursors, old.hello
 	k.hello.awaited = false
 	for r := range k.cursors {
-		r.join(k)
+		if old.gone {
+			r.watchers++
+		}
 	}
 	old.rooms, old.cursors, old.latest, old.latestCur = map[string]*room{}, map[*run]*cursor{}, nil, nil
 }

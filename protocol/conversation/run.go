@@ -35,6 +35,9 @@ type run struct {
 	// hole may have ended in it, and one that is not known may have begun there.
 	tears int
 
+	// cut is set while frames were lost behind its latest envelope.
+	cut bool
+
 	end     capture.Address // of the event that ended it, zero while it goes on
 	endType protocol.EventType
 
@@ -121,10 +124,8 @@ func (r *run) tear() {
 	r.latest = -1
 }
 
-// join and leave count the sockets that get the run's envelopes.
-func (r *run) join(*socket) { r.watchers++ }
-
-func (r *run) leave(*socket) {
+// leave takes note that a socket gets the run's envelopes no more.
+func (r *run) leave() {
 	if r.watchers--; r.watchers == 0 && !r.over() {
 		r.latest = -1 // what nobody watches cannot stall
 	}

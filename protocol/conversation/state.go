@@ -153,10 +153,15 @@ func (s *State) gap(f *capture.Frame) {
 	s.lossy = true
 	for _, r := range s.runs {
 		r.tear()
+		r.cut = true
 	}
 	for _, c := range s.connections {
 		for _, k := range c.sockets {
 			k.forgetCursors()
+			k.hello.awaited = false
+			for _, q := range k.commands {
+				q.lost = true
+			}
 		}
 	}
 }

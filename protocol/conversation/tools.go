@@ -148,8 +148,7 @@ func (s *State) answerGiven(r *run, it *item, e *protocol.Event) {
 	var asked []*decision
 	for n := 0; r != nil && n < maxChain; n++ {
 		for _, d := range r.decisions {
-			if d.tool != "" && d.state == answered && d.answer != nil && d.result.IsZero() &&
-				(d.callID == it.id || d.callID == "" && it.name != "" && it.name == d.tool) {
+			if d.tool != "" && d.result.IsZero() && (d.callID == it.id || d.callID == "" && it.name != "" && it.name == d.tool) {
 				asked = append(asked, d)
 			}
 		}
@@ -159,12 +158,15 @@ func (s *State) answerGiven(r *run, it *item, e *protocol.Event) {
 		return
 	}
 	for _, d := range asked {
-		if sameAnswer(d.answer.Answer, e.Body) {
+		if d.answer != nil && sameAnswer(d.answer.Answer, e.Body) {
 			d.result = s.turn.m.Address
 			return
 		}
 	}
-	if len(asked) > 1 {
+	switch {
+	case asked[0].answer == nil || s.lossy:
+		return
+	case len(asked) > 1:
 		s.skip("answer-not-result", "several calls of one tool were answered, and their results do not say which is whose")
 		return
 	}
