@@ -97,7 +97,10 @@ func (s *Scenario) parse(data []byte) error {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return errors.New(strings.TrimSpace(first))
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return errors.New("it is empty: a scenario has at least steps")
+	}
+	if len(file.Docs) != 1 {
 		return fmt.Errorf("it holds %d documents, a scenario is one", len(file.Docs))
 	}
 	if err := decode(file.Docs[0].Body, reflect.ValueOf(s).Elem(), 0); err != nil {
