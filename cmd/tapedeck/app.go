@@ -36,9 +36,9 @@ func newApp(w *world) *cli.App {
 		ExitErrHandler:       func(*cli.Context, error) {}, // main decides
 		OnUsageError:         onUsageError,
 		Commands: []*cli.Command{
-			w.proxyCommand(), w.playCommand(), w.scenariosCommand(),
+			w.demoCommand(), w.proxyCommand(), w.playCommand(), w.scenariosCommand(),
 			w.runsCommand(), w.threadsCommand(), w.showCommand(), w.tailCommand(),
-			w.rulesCommand(),
+			w.findingsCommand(), w.checkCommand(), w.rulesCommand(),
 			w.repairCommand(), w.pruneCommand(),
 			w.versionCommand(), w.completionCommand(),
 		},

@@ -45,13 +45,17 @@ func (w *world) newLiveView(c *cli.Context, settings protocol.Settings) (*liveVi
 	if c.Bool("quiet") {
 		return &liveView{}, nil
 	}
-	look := w.look(c)
-	v := &liveView{feed: inspector.NewFeed(nil), settings: settings, out: newTrickle(w.stdout)}
-	v.live = inspector.NewLive(v.out, &look, inspector.LiveOptions{
+	return w.printer(w.look(c), inspector.LiveOptions{
 		TimelineOptions: inspector.TimelineOptions{Wire: true, Housekeeping: c.Bool("verbose"), Filter: filter},
 		Format:          format, Started: time.Now(),
-	})
-	return v, nil
+	}, settings), nil
+}
+
+// printer returns a view that prints.
+func (w *world) printer(look inspector.Look, o inspector.LiveOptions, settings protocol.Settings) *liveView {
+	v := &liveView{feed: inspector.NewFeed(nil), settings: settings, out: newTrickle(w.stdout)}
+	v.live = inspector.NewLive(v.out, &look, o)
+	return v
 }
 
 // watch prints what a step has to say. An error of the writer is its own to

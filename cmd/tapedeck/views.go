@@ -15,7 +15,7 @@ import (
 // viewFlags are those of the commands that show what is on a tape.
 func viewFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
-		readFlag(),
+		readFlag(), ruleFlag(),
 		&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|json|jsonl`"},
 		&cli.BoolFlag{Name: "ascii", Usage: "write no characters beyond ASCII of our own"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "write the data alone: no hints, no warnings"},
@@ -66,6 +66,10 @@ func (w *world) view(c *cli.Context, show func(context.Context, *inspector.View)
 	if err != nil {
 		return err
 	}
+	chosen, err := settings(c)
+	if err != nil {
+		return err
+	}
 	stop := newStopper()
 	defer stop.release()
 	path := c.String("read")
@@ -74,7 +78,7 @@ func (w *world) view(c *cli.Context, show func(context.Context, *inspector.View)
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	v := &inspector.View{Source: t, Out: w.stdout, Format: format, Look: w.look(c), Filter: filter, Flags: flagsFor(path)}
+	v := &inspector.View{Source: &withSettings{t, chosen}, Out: w.stdout, Format: format, Look: w.look(c), Filter: filter, Flags: flagsFor(path)}
 	if !c.Bool("quiet") {
 		v.Talk = w.stderr
 	}
