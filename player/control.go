@@ -142,7 +142,17 @@ func (g *Gateway) controlScenario(_ *http.Request, body []byte) (any, error) {
 	if _, err := synthetic.find(c.Scenario); err != nil {
 		return nil, err
 	}
-	g.chosen.choose(c.Thread, c.Scenario)
+	if c.Thread == "" {
+		g.chosen.chooseNext(c.Scenario)
+		return nil, nil
+	}
+	made := choice{name: c.Scenario}
+	if t, err := g.existing(c.Thread); err == nil {
+		t.lock()
+		made.since = len(t.past.turns)
+		t.unlock()
+	}
+	g.chosen.choose(c.Thread, made)
 	return nil, nil
 }
 

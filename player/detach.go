@@ -14,8 +14,8 @@ import (
 // task is a subagent that goes on in the background.
 type task struct {
 	id, call, name, child string
-	status                string // running, finished or error
-	result                string // how its script says that it ends
+	status                string // running, finished, error or cancelled
+	result                string // how it ends, as far as is known
 }
 
 func (t *task) render() json.RawMessage {

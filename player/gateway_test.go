@@ -550,3 +550,61 @@ client:
 		t.Log(strings.Join(w.lines(), "\n"))
 	}
 }
+
+// TestControlChooses lets the control API choose for the next run, once, and for
+// a thread, from its first run on.
+func TestControlChooses(t *testing.T) {
+	inBubble(t, Config{Speed: math.Inf(1)}, func(t *testing.T, w *world) {
+		s := w.connect(0)
+		play := func(message, input, want string) {
+			t.Helper()
+			s.messages()
+			s.start(t, "t", message, input)
+			if !strings.Contains(strings.Join(s.envelopes(), "\n"), want) {
+				t.Errorf("run %s has no %s", message, want)
+			}
+		}
+		choose := func(body string) {
+			t.Helper()
+			if _, err := w.gateway.controlScenario(nil, []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		play("m1", "hi", "synthetic ")
+		choose(`{"scenario":"tool"}`)
+		play("m2", "hi", "TOOL_CALL_START")
+		play("m3", "hi", "synthetic ")
+		choose(`{"scenario":"kitchen-sink","thread":"t"}`)
+		play("m4", "hi", "REASONING_START")
+		play("m5", "hi", "SUBAGENT_STARTED")
+		play("m6", "scenario:hello", "synthetic ")
+	})
+}
+
+// TestCancelInTheBackground cancels a background task by its own run.
+func TestCancelInTheBackground(t *testing.T) {
+	inBubble(t, Config{Scenario: "detach"}, func(t *testing.T, w *world) {
+		s := w.connect(0)
+		s.start(t, "t", "m", "hi")
+		time.Sleep(600 * time.Millisecond)
+		run := readEnvelope(t, s.envelopes()[0]).RunID
+		s.mustSend(t, "run:detach", fmt.Sprintf(`{"runId":%q}`, run))
+		var child string
+		for _, e := range s.envelopes() {
+			if e := readEnvelope(t, e); e.Event.ChildThreadID != "" {
+				child = e.Event.ChildThreadID
+			}
+		}
+		replay := replayed(t, s.mustSend(t, "thread:messages", fmt.Sprintf(`{"threadId":%q}`, child)))
+		s.mustSend(t, "run:cancel", fmt.Sprintf(`{"runId":%q}`, readEnvelope(t, replay[0]).RunID))
+		var last string
+		for _, m := range s.messages() {
+			if m.name == "task:status" {
+				last = m.payload
+			}
+		}
+		if !strings.Contains(last, `"status":"cancelled"`) {
+			t.Errorf("the last task:status is %s", last)
+		}
+	})
+}

@@ -67,8 +67,14 @@ func (j *journal) read(keep func(journalEntry) bool) []journalEntry {
 // choices are the scenarios that the control API chose.
 type choices struct {
 	mu      sync.Mutex // protects following
-	threads map[string]string
+	threads map[string]choice
 	next    string
+}
+
+// choice is the scenario of a thread, and how many runs it had before.
+type choice struct {
+	name  string
+	since int
 }
 
 func (c *choices) clear() {
@@ -77,21 +83,24 @@ func (c *choices) clear() {
 	c.threads, c.next = nil, ""
 }
 
-// choose sets the scenario of a thread, or, with no thread, of the next run.
-func (c *choices) choose(thread, name string) {
+// choose sets the scenario of a thread.
+func (c *choices) choose(thread string, made choice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if thread == "" {
-		c.next = name
-		return
-	}
 	if c.threads == nil {
-		c.threads = map[string]string{}
+		c.threads = map[string]choice{}
 	}
-	c.threads[thread] = name
+	c.threads[thread] = made
 }
 
-func (c *choices) of(thread string) string {
+// chooseNext sets the scenario of the next run, whichever thread it is in.
+func (c *choices) chooseNext(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = name
+}
+
+func (c *choices) of(thread string) choice {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.threads[thread]

@@ -25,7 +25,9 @@ type play struct {
 func (g *Gateway) begin(r *run, s script.Script) *play {
 	p := &play{gateway: g, thread: r.thread, run: r, cues: s.Cues, cancel: s.OnCancel, due: g.stage.now()}
 	r.play = p
-	r.thread.plays[p] = true
+	if len(p.cues) > 0 {
+		r.thread.plays[p] = true
+	}
 	p.next()
 	return p
 }

@@ -98,8 +98,8 @@ func named(text string) (name, rest string) {
 
 // ofThread returns the scenario of a thread as such.
 func (s *scenarios) ofThread(id string) (*scenario.Scenario, error) {
-	if name := s.choices.of(id); name != "" {
-		return s.find(name)
+	if made := s.choices.of(id); made.name != "" {
+		return s.find(made.name)
 	}
 	if name, _ := named(id); name != "" {
 		return s.find(name)
@@ -126,7 +126,8 @@ func (s *scenarios) Begin(start Start) (Segments, error) {
 		return nil, &Refusal{protocol.InvalidCommand, err.Error()}
 	}
 	ordinal := 0
-	for _, text := range start.Earlier {
+	since := min(s.choices.of(start.ThreadID).since, len(start.Earlier))
+	for _, text := range start.Earlier[since:] {
 		if name, _ := named(text); name != "" && name != found.Name {
 			// An unknown one was refused when it came.
 			if other, err := s.find(name); err == nil {

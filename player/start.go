@@ -182,6 +182,9 @@ func (g *Gateway) goOn(t *thread, p *pause, c order) error {
 func (g *Gateway) cancel(r *run, o order) error {
 	o.accept()
 	p := r.play
+	if p != nil && p.task != nil {
+		p.task.result = "cancelled"
+	}
 	switch {
 	case p == nil || p.cancel.Ignore:
 	case p.cancel.Instead != nil:
