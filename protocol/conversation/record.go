@@ -25,7 +25,7 @@ type delivery struct {
 }
 
 const (
-	firstSlots = 64
+	firstSlots = 16
 	maxSlots   = 1 << 13
 )
 

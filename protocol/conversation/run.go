@@ -94,7 +94,7 @@ type thread struct {
 }
 
 const (
-	maxRuns       = 1 << 14 // summaries that can still change
+	maxRuns       = 1 << 13 // summaries that can still change
 	maxThreads    = 1 << 13
 	maxDetailed   = 1 << 12 // ended runs whose details are remembered
 	maxPosted     = 1 << 12 // positions of a run
