@@ -126,13 +126,6 @@ func (w *blockWriter) flush(tx *bolt.Tx) error {
 	return w.put(tx, frameBucket, positionKey(w.first), w.encoder.EncodeAll(w.raw, value))
 }
 
-// close ends the open block; the next frame begins a new one.
-func (w *blockWriter) close(tx *bolt.Tx) error {
-	err := w.flush(tx)
-	w.count = 0
-	return err
-}
-
 // block is a block as it is read. It is never changed.
 type block struct {
 	session capture.SessionID

@@ -71,6 +71,9 @@ func (w *walker) tree(id uint64, depth int, least, most []byte) error {
 	if err != nil {
 		return err
 	}
+	if !p.named() {
+		return fmt.Errorf("page %d %w", id, errPage)
+	}
 	if !w.see(id, p.over+1) {
 		return fmt.Errorf("page %d is in two places", id)
 	}
@@ -162,14 +165,9 @@ func (w *walker) bucket(p *page, e element, depth int) error {
 	if err != nil {
 		return err
 	}
-	value = value[16:]
-	if len(value) < pageHeader {
-		return fmt.Errorf("a bucket of page %d %w", p.id, errPage)
-	}
-	inner := &page{id: p.id, size: int64(len(value)), header: value,
-		flags: native.Uint16(value[8:]), count: int(native.Uint16(value[10:]))}
-	if inner.flags != pageLeaf || int64(pageHeader+inner.count*pageElement) > inner.size {
-		return fmt.Errorf("a bucket of page %d %w", p.id, errPage)
+	inner, err := innerPage(p, value)
+	if err != nil {
+		return err
 	}
 	var last element
 	var lastKey []byte
@@ -198,7 +196,7 @@ func (w *walker) freelist(id uint64) error {
 	if count == 0xFFFF { // the count is the first entry
 		count, at = native.Uint64(p.header[at:]), at+8
 	}
-	if p.flags != pageFreelist || !w.see(id, p.over+1) || count > uint64(p.size-at)/8 {
+	if p.flags != pageFreelist || !p.named() || !w.see(id, p.over+1) || count > uint64(p.size-at)/8 {
 		return fmt.Errorf("page %d is no list of free pages", id)
 	}
 	for i := range int64(count) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 const (
@@ -131,7 +132,7 @@ func (t *tapeFile) open(write bool) (err error) {
 	}
 	if t.db, err = bolt.Open(t.path, 0o600, options); err != nil {
 		t.file.Close()
-		if errors.Is(err, bolt.ErrTimeout) {
+		if errors.Is(err, berrors.ErrTimeout) {
 			return ErrLocked
 		}
 		return fmt.Errorf("map the file: %v", err)
@@ -195,20 +196,28 @@ func (t *tapeFile) close() error {
 // it and then given its name, which no other file may have.
 func createFile(path, tool string, secret []byte) error {
 	temporary, err := createTemporary(path, tool, secret)
+	if err == nil {
+		err = giveName(temporary, path)
+	}
 	if err != nil {
 		return fmt.Errorf("create tape %q: %w", path, err)
 	}
+	return nil
+}
+
+// giveName gives a temporary file a name that no file has yet. If it fails the
+// file is removed.
+func giveName(temporary, path string) error {
 	defer os.Remove(temporary)
-	if err := os.Link(temporary, path); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("create tape %q: %w", path, fs.ErrExist)
-	} else if err == nil {
-		return nil
+	err := os.Link(temporary, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return pathless(err)
 	}
 	// Not every file system has links.
-	if err := os.Rename(temporary, path); err != nil {
-		return fmt.Errorf("create tape %q: %w", path, pathless(err))
+	if _, err := os.Lstat(path); err == nil {
+		return fs.ErrExist
 	}
-	return nil
+	return pathless(os.Rename(temporary, path))
 }
 
 // createTemporary makes an empty tape beside path and returns its name.
@@ -217,16 +226,17 @@ func createTemporary(path, tool string, secret []byte) (string, error) {
 	if err != nil {
 		return "", pathless(err)
 	}
-	t := &tapeFile{path: file.Name(), file: file}
+	name := file.Name()
+	t := &tapeFile{path: name, file: file}
 	if err = t.open(true); err == nil {
 		err = t.db.Update(func(tx *bolt.Tx) error { return initTape(tx, tool, secret) })
 		err = errors.Join(err, t.close())
 	}
 	if err != nil {
-		os.Remove(t.path)
+		os.Remove(name)
 		return "", err
 	}
-	return t.path, nil
+	return name, nil
 }
 
 func initTape(tx *bolt.Tx, tool string, secret []byte) error {

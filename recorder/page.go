@@ -125,7 +125,7 @@ func readPage(file io.ReaderAt, m pageMeta, id uint64, buf []byte) (*page, error
 	p.flags = native.Uint16(p.header[8:])
 	p.count = int(native.Uint16(p.header[10:]))
 	p.over = uint64(native.Uint32(p.header[12:]))
-	if native.Uint64(p.header) != id || p.over >= m.pages-id {
+	if p.over >= m.pages-id {
 		return nil, fmt.Errorf("page %d %w", id, errPage)
 	}
 	p.size = int64(p.over+1) * int64(m.pageSize)
@@ -144,6 +144,24 @@ func readPage(file io.ReaderAt, m pageMeta, id uint64, buf []byte) (*page, error
 	}
 	return p, nil
 }
+
+// innerPage reads the page of a bucket that is so small that it lies within the
+// entry of another page, behind 16 bytes of header.
+func innerPage(outer *page, value []byte) (*page, error) {
+	if len(value) < 16+pageHeader {
+		return nil, fmt.Errorf("a bucket of page %d %w", outer.id, errPage)
+	}
+	value = value[16:]
+	p := &page{id: outer.id, size: int64(len(value)), header: value,
+		flags: native.Uint16(value[8:]), count: int(native.Uint16(value[10:]))}
+	if p.flags != pageLeaf || int64(pageHeader+p.count*pageElement) > p.size {
+		return nil, fmt.Errorf("a bucket of page %d %w", outer.id, errPage)
+	}
+	return p, nil
+}
+
+// named reports whether the page says that it is where it is.
+func (p *page) named() bool { return native.Uint64(p.header) == p.id }
 
 // element reads the i-th entry, which must lie within the page and begin no
 // earlier than least, an offset in it.

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
@@ -84,7 +85,7 @@ func (r *Reader) view(ctx context.Context, do func(*bolt.Tx) error) (err error) 
 		}
 	}()
 	err = r.tape.db.View(do)
-	if errors.Is(err, bolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return fmt.Errorf("read tape %q: %w", r.tape.path, ErrClosed)
 	}
 	return err

@@ -22,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(crashTape); path != "" {
+		recordUntilKilled(path)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,0 +1,88 @@
+package recorder
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tapedeck/protocol/capture"
+)
+
+// On a slow disk the frames wait, 8 MiB of them, and then whoever brings them.
+// Nothing is lost.
+func TestSlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := tapePath(t)
+		w, _ := newTape(t, path, WriterOptions{})
+		disk := make(chan struct{})
+		w.mu.Lock()
+		w.gate = func() { <-disk }
+		w.mu.Unlock()
+		all := frames(1, 3000)
+		for i := range all {
+			all[i].Data = append(all[i].Data, strings.Repeat(string(all[i].Data[:80]), 100)...)
+			all[i].Size = int64(len(all[i].Data))
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			write(w, all)
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("24 MB were taken at once")
+		default:
+		}
+		w.mu.Lock()
+		waiting := w.waiting()
+		w.mu.Unlock()
+		if waiting > maxPending || waiting < maxPending-10_000 {
+			t.Errorf("%d bytes wait, want just under %d", waiting, maxPending)
+		}
+		close(disk)
+		<-done
+		closeWriter(t, w, time.Second)
+		if diff := diffFrames(all, readAll(t, open(t, path))); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A frame over the limit passes alone.
+func TestLongFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := tapePath(t)
+		w, _ := newTape(t, path, WriterOptions{})
+		all := frames(1, 3)
+		all[0].Data = bytes.Repeat([]byte("0123456789abcdef"), maxPending/16+1)
+		all[1].Data = bytes.Repeat([]byte("fedcba9876543210"), maxPending/16+1)
+		write(w, all)
+		closeWriter(t, w, time.Second)
+		if diff := diffFrames(all, readAll(t, open(t, path))); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A Frame that does not follow the one before is a fault, not a hole.
+func TestPositionsAreDense(t *testing.T) {
+	path := tapePath(t)
+	w, _ := newTape(t, path, WriterOptions{})
+	write(w, frames(1, 10))
+	w.Frame(&capture.Frame{Position: 12})
+	if err := w.Close(0); err == nil || !strings.Contains(err.Error(), "record frame 12: the next one is 11") {
+		t.Errorf("Close returned %v", err)
+	}
+	w.Frame(&capture.Frame{Position: 13})
+	w.Index(&Index{Judged: 13})
+	if err := w.Close(0); err != nil {
+		t.Errorf("a second Close returned %v", err)
+	}
+	sessions, err := open(t, path).Sessions(t.Context())
+	if err != nil || sessions[0].Clean || sessions[0].Fault == "" {
+		t.Errorf("sessions %+v, %v", sessions, err)
+	}
+}
