@@ -24,14 +24,26 @@ type Feed struct {
 type feedRun struct {
 	last   time.Duration
 	status conversation.Status
-	said   map[string][]byte // the end of each open construct, by its id
+	said   map[construct][]byte // the end of what each of them said
+}
+
+// construct names a text, a reasoning or a call of a run.
+type construct struct {
+	kind Kind
+	id   string
 }
 
 // NewFeed returns a Feed. With findings, those are given to the moments where
 // they belong: frames of one run alone are too little to judge by. Without, the
 // state judges what it sees.
 func NewFeed(findings []protocol.Finding) *Feed {
-	f := &Feed{state: conversation.New(conversation.Options{}), runs: map[string]*feedRun{}, names: map[[2]string]string{}}
+	return NewFeedFrom(conversation.New(conversation.Options{}), findings)
+}
+
+// NewFeedFrom is NewFeed with a state that judges by other settings than the
+// default ones. It must not have seen a frame.
+func NewFeedFrom(state *conversation.State, findings []protocol.Finding) *Feed {
+	f := &Feed{state: state, runs: map[string]*feedRun{}, names: map[[2]string]string{}}
 	if findings != nil {
 		f.known = map[capture.Position][]protocol.Finding{}
 		for _, found := range findings {
@@ -131,7 +143,7 @@ func (f *Feed) place(m *Moment) {
 	m.Thread, m.Run = e.ThreadID, e.RunID
 	run := f.runs[e.RunID]
 	if run == nil {
-		run = &feedRun{last: m.Message.At, said: map[string][]byte{}}
+		run = &feedRun{last: m.Message.At, said: map[construct][]byte{}}
 		f.runs[e.RunID] = run
 	}
 	m.Gap, run.last = max(m.Message.At-run.last, 0), m.Message.At
@@ -159,15 +171,24 @@ func (f *Feed) placeEvent(m *Moment, run *feedRun, e *protocol.Event) {
 	if e.Delta == "" {
 		return
 	}
-	key := string(e.Type) + e.MessageID + e.ToolCallID
-	said := run.said[key]
-	m.Before = string(said)
-	said = append(said, e.Delta...)
-	if len(said) > reach {
-		said = append(said[:0], said[len(said)-reach:]...)
+	key := construct{KindText, e.MessageID}
+	switch e.Type {
+	case protocol.ReasoningContent:
+		key.kind = KindReasoning
+	case protocol.ToolCallArgs:
+		key = construct{KindTool, e.ToolCallID}
 	}
-	run.said[key] = said
+	said := run.said[key]
+	m.Before = said[max(len(said)-reach, 0):]
+	if len(said)+len(e.Delta) > saidBytes { // begun anew, since moments may point to the old
+		said = append(make([]byte, 0, saidBytes), m.Before...)
+	}
+	run.said[key] = append(said, e.Delta[max(len(e.Delta)-reach, 0):]...)
 }
+
+// saidBytes is how much of a construct is kept, so that only every so many
+// deltas cost a copy.
+const saidBytes = 16 * reach
 
 // statusAfter is how a run stands after an event. A pause is followed by a
 // finish of the same run, which does not end the pause.

@@ -23,7 +23,7 @@ func aMoment() *Moment {
 				Type: protocol.TextMessageContent, MessageID: "m1", Delta: "und, café"}},
 		},
 		Findings: []protocol.Finding{{Rule: "sequence-gap", Severity: protocol.Warning}},
-		Run:      "7f3a9c", Thread: "thr-12", Status: conversation.Running, Gap: 2500 * time.Millisecond, Before: "Your ref",
+		Run:      "7f3a9c", Thread: "thr-12", Status: conversation.Running, Gap: 2500 * time.Millisecond, Before: []byte("Your ref"),
 	}
 }
 

@@ -20,7 +20,7 @@ func text(v filterValue) (func(*Moment) bool, error) {
 			if keep := len(needle) - 1; len(before) > keep {
 				before = before[len(before)-keep:]
 			}
-			if containsFold(before+e.Delta, needle) {
+			if containsFold(string(before)+e.Delta, needle) {
 				return true
 			}
 		}

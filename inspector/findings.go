@@ -187,7 +187,7 @@ func (r *Report) Verdict(look *Look) string {
 // Findings lists the findings of the tape, or of the run that a name stands
 // for.
 func (v *View) Findings(ctx context.Context, name string) error {
-	report, err := LoadReport(ctx, v.Source, name)
+	report, err := LoadReport(ctx, v.ruled(), name)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (t *Timeline) addEvent(m *Moment, run *runFold, e *protocol.Event) {
 }
 
 func (t *Timeline) addStream(m *Moment, run *runFold, kind Kind, name string, e *protocol.Event, start, end bool) {
-	key := name + " " + e.MessageID
+	key := construct{kind, e.MessageID}
 	r := run.open[key]
 	if r == nil || start {
 		r = t.row(m, kind, name, e.MessageID)
@@ -108,7 +108,7 @@ func (t *Timeline) addTool(m *Moment, run *runFold, e *protocol.Event) {
 		r = t.row(m, KindTool, e.ToolCallName, e.ToolCallID)
 		r.Detail = &Call{}
 		thread.calls[e.ToolCallID] = r
-		run.open["tool "+e.ToolCallID] = r
+		run.open[construct{KindTool, e.ToolCallID}] = r
 	} else {
 		t.extend(r, m)
 	}
@@ -121,9 +121,9 @@ func (t *Timeline) addTool(m *Moment, run *runFold, e *protocol.Event) {
 		call.Valid = json.Valid(call.Args.joined)
 	case protocol.ToolCallResult:
 		r.State = Done
-		delete(run.open, "tool "+e.ToolCallID)
+		delete(run.open, construct{KindTool, e.ToolCallID})
 		if from := t.runs[r.Run]; from != nil {
-			delete(from.open, "tool "+e.ToolCallID)
+			delete(from.open, construct{KindTool, e.ToolCallID})
 		}
 		call.Result = &Result{At: m.Address(), Bytes: len(e.Body), Head: valueHead(e.Body)}
 		if call.Complete {
@@ -238,9 +238,9 @@ func countChanges(before, after []Todo) int {
 }
 
 func (t *Timeline) addAgent(m *Moment, run *runFold, e *protocol.Event) {
-	key := "agent " + e.TaskID
+	key := construct{KindSubagent, e.TaskID}
 	if e.TaskID == "" {
-		key = "agent of " + e.ToolCallID
+		key.id = "call " + e.ToolCallID
 	}
 	r := run.open[key]
 	if r == nil || e.Type == protocol.SubagentStarted {

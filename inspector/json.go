@@ -161,8 +161,8 @@ func timelineToJSON(t *Timeline, chain []conversation.Run, sessions []capture.Se
 }
 
 // messageJSON is one message, packet or frame in JSON. What passed is in
-// Payload as JSON with all its digits; what is no JSON, or no UTF-8, is in
-// Base64.
+// Payload as JSON with all its digits; what is no JSON, no UTF-8, or deeper than
+// 500 is in Base64.
 type messageJSON struct {
 	At          capture.Address    `json:"at"`
 	AtMS        float64            `json:"atMs"`
@@ -212,12 +212,32 @@ func momentToJSON(m *Moment) messageJSON {
 }
 
 // embed returns raw as JSON if it is JSON that can stand in a document, else
-// for base64.
+// for base64. What is too deep cannot: indented, it would grow by the square of
+// its depth.
 func embed(raw []byte) (payload json.RawMessage, other []byte) {
-	if json.Valid(raw) && utf8.Valid(raw) {
+	if json.Valid(raw) && utf8.Valid(raw) && depth(raw) <= maxEmbedded {
 		return raw, nil
 	}
 	return nil, raw
+}
+
+const maxEmbedded = 500
+
+// depth is how deep the containers of valid JSON are nested.
+func depth(raw []byte) int {
+	now, deepest := 0, 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = stringEnd(raw, i) - 1
+		case '{', '[':
+			now++
+			deepest = max(deepest, now)
+		case '}', ']':
+			now--
+		}
+	}
+	return deepest
 }
 
 // writeAll writes items as one array, or one a line.

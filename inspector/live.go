@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
+	"tapedeck/protocol/conversation"
 )
 
 // Live prints a session as it passes: a line for each construct when it ends.
@@ -311,7 +312,7 @@ func (v *View) Tail(ctx context.Context, o TailOptions) error {
 	if v.Format == FormatJSON {
 		raw.format = FormatJSONL // a stream has no end to close an array at
 	}
-	feed := NewFeed(nil)
+	feed := NewFeedFrom(conversation.New(v.Judge), nil)
 	for frame, err := range v.Source.Follow(ctx, max(s.First, 1)) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -322,6 +323,7 @@ func (v *View) Tail(ctx context.Context, o TailOptions) error {
 		moments := feed.Frame(&frame)
 		for i := range moments {
 			m := &moments[i]
+			m.Findings = v.Rules.Apply(m.Findings)
 			switch {
 			case o.New && frame.Position <= s.Last:
 				live.Skip(m)
@@ -337,7 +339,7 @@ func (v *View) Tail(ctx context.Context, o TailOptions) error {
 		if o.Raw || o.New && frame.Position <= s.Last {
 			continue
 		}
-		for _, f := range feed.Late() {
+		for _, f := range v.Rules.Apply(feed.Late()) {
 			if err := live.Find(f); err != nil {
 				return err
 			}
@@ -352,7 +354,7 @@ func (v *View) Tail(ctx context.Context, o TailOptions) error {
 	if s.Ended.IsZero() {
 		return nil // whoever stopped looking does not end the session
 	}
-	for _, f := range feed.End() {
+	for _, f := range v.Rules.Apply(feed.End()) {
 		if err := live.Find(f); err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ type Moment struct {
 	Tool   string              // the name of the tool that it is about
 	Agent  string              // the name of the subagent that it is about
 	// Before is the end of what the same text, reasoning or arguments said up
-	// to here, at most [reach] bytes: words are found though deltas cut them.
-	Before string
+	// to here, at most 256 bytes: words are found though deltas cut them.
+	Before []byte
 	// Replayed is set if the gateway sent it again, in a replay.
 	Replayed bool
 

@@ -55,7 +55,7 @@ func (v *View) momentsAt(ctx context.Context, runs []conversation.Run, s Selecti
 	if len(frames) == 0 || frames[0].Position != s.At.Position {
 		return nil, v.noFrame(ctx, s.At)
 	}
-	found, err := v.Source.Findings(ctx, nil)
+	found, err := v.ruled().Findings(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read findings: %w", err)
 	}
@@ -142,7 +142,7 @@ func (v *View) noFrame(ctx context.Context, at capture.Address) error {
 
 // showRaw writes the messages of some runs, one a line.
 func (v *View) showRaw(ctx context.Context, runs []conversation.Run) error {
-	found, err := RunFindings(ctx, v.Source, runs)
+	found, err := RunFindings(ctx, v.ruled(), runs)
 	if err != nil {
 		return err
 	}

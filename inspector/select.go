@@ -45,6 +45,9 @@ func Select(runs []conversation.Run, name string) (Selection, error) {
 		if err != nil {
 			return s, err
 		}
+		if a.IsZero() {
+			return s, fmt.Errorf("position %q: positions are counted from 1", at)
+		}
 		if s.At = a; id == "" {
 			return s, nil
 		}

@@ -61,6 +61,7 @@ func TestSelectErrors(t *testing.T) {
 		{"last~9", "the tape holds 6 runs", true},
 		{"last~x", "behind last~ stands a number", false},
 		{"last@x", "is not a number such as 1042", false},
+		{"@0", "positions are counted from 1", false}, // found by FuzzSelect
 		{"last@7.0", "packets are counted from 1", false},
 	} {
 		_, err := Select(someRuns(), tt.name)

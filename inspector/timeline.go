@@ -57,7 +57,7 @@ type place struct {
 // runFold is what folding knows of a run.
 type runFold struct {
 	id, thread string
-	open       map[string]*Row // constructs, by kind and id
+	open       map[construct]*Row
 	unknown    map[string]*Row // by type
 	seen       map[int64]delivery
 	paused     *Row // its RUN_PAUSED, until it goes on
@@ -242,7 +242,7 @@ func (t *Timeline) note(r *Row, m *Moment) {
 func (t *Timeline) run(m *Moment) *runFold {
 	run := t.runs[m.Run]
 	if run == nil {
-		run = &runFold{id: m.Run, thread: m.Thread, open: map[string]*Row{}, unknown: map[string]*Row{}, seen: map[int64]delivery{}}
+		run = &runFold{id: m.Run, thread: m.Thread, open: map[construct]*Row{}, unknown: map[string]*Row{}, seen: map[int64]delivery{}}
 		t.runs[m.Run] = run
 	}
 	return run

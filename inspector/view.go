@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
 )
@@ -43,6 +44,9 @@ type View struct {
 	// Flags are what a command must be given to find the same tape, such as
 	// "-r bug.tape": hints repeat them.
 	Flags string
+	// Rules are the severities that the user chose, and Judge is how Tail judges.
+	Rules protocol.Settings
+	Judge conversation.Options
 }
 
 func (v *View) talk(format string, args ...any) {
@@ -180,7 +184,7 @@ func (v *View) Show(ctx context.Context, name string, raw bool) error {
 	if raw {
 		return v.showRaw(ctx, chain)
 	}
-	t, err := LoadTimeline(ctx, v.Source, chain, TimelineOptions{Filter: v.Filter})
+	t, err := LoadTimeline(ctx, v.ruled(), chain, TimelineOptions{Filter: v.Filter})
 	if err != nil {
 		return err
 	}
