@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
@@ -60,6 +62,22 @@ func TestNoFalseAlarmWhenStopped(t *testing.T) {
 					t.Errorf("%s, stopped after frame %d: %s %s at %s: %s", name, to, f.Severity, f.Rule, f.At, f.Text)
 				}
 			}
+		}
+	}
+}
+
+// TestSameFramesSameResults judges each conversation twice.
+func TestSameFramesSameResults(t *testing.T) {
+	for name, frames := range goodConversations(t) {
+		one, other := judge(frames, conversation.Options{}), judge(frames, conversation.Options{})
+		if diff := cmp.Diff(one.posts, other.posts); diff != "" {
+			t.Errorf("%s: posts differ:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(one.state.Skipped(), other.state.Skipped()); diff != "" {
+			t.Errorf("%s: skipped rules differ:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(one.runs, other.runs); diff != "" {
+			t.Errorf("%s: runs differ:\n%s", name, diff)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (s *State) refused(k *socket, m *protocol.Message) {
 // candidates are the commands that a protocol:error may be for, oldest first.
 func (k *socket) candidates(code protocol.ErrorCode) (fit []*command) {
 	for _, c := range k.commands {
-		if c.fate == pending && canBe(c, code) {
+		if c.fate == pending && canBe(&c.Command, code) {
 			fit = append(fit, c)
 		}
 	}
@@ -116,7 +116,7 @@ func (k *socket) refusedByAck(code protocol.ErrorCode) *command {
 
 // canBe reports whether a command can be refused with a code. A code that is
 // not the page's can be for any of them.
-func canBe(c *command, code protocol.ErrorCode) bool {
+func canBe(c *protocol.Command, code protocol.ErrorCode) bool {
 	switch name := c.Name; code {
 	case protocol.UnknownRun:
 		return name == protocol.RunCancel || name == protocol.RunDetach || name == protocol.RunResume

@@ -88,6 +88,9 @@ func FuzzState(f *testing.F) {
 			t.Fatal(err)
 		}
 		sound(t, judge(c.Frames, conversation.Options{}))
+		f := conversation.NewFold("t", 0)
+		folded(c.Frames, f)
+		f.Transcript()
 	})
 }
 

@@ -30,6 +30,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -120,7 +121,7 @@ func (w *writer) lines(line string) error {
 		if err != nil {
 			return err
 		}
-		at := time.Duration((seconds+float64(n)*step)*1e6) * time.Microsecond
+		at := time.Duration(math.Round((seconds+float64(n)*step)*1e6)) * time.Microsecond
 		if err := w.line(at, text); err != nil {
 			return err
 		}
