@@ -30,6 +30,11 @@ func (t *task) render() json.RawMessage {
 // on in the background, each in a thread of its own, and the run goes on
 // without them.
 func (g *Gateway) detach(r *run, o order) error {
+	if r.play.awaits(o.Name) {
+		o.accept()
+		r.play.reach(o.Name)
+		return nil
+	}
 	lanes := r.lanes()
 	if o.ToolCallID != "" {
 		lanes = slices.DeleteFunc(lanes, func(l string) bool { return lastOf(l) != o.ToolCallID })

@@ -27,11 +27,18 @@ func (g *Gateway) admit(h engine.Handshake) *engine.Refusal {
 	if !g.allowed(auth.Token) && !g.allowed(h.Query.Get("token")) && !g.allowed(bearer(h.Header)) {
 		return &engine.Refusal{Message: "unauthorized: auth.token is missing or wrong", Data: json.RawMessage(`{"code":401}`)}
 	}
-	if g.house == nil || g.house.Gateway.Refuse == 0 {
-		return nil
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if greeter, ok := g.source.(Greeter); ok && g.refused >= 0 {
+		refusal := greeter.Refuse(g.refused)
+		if g.refused++; refusal == nil {
+			g.refused = -1
+		}
+		return refusal
+	}
+	if g.house == nil {
+		return nil
+	}
 	if g.refused < g.house.Gateway.Refuse {
 		g.refused++
 		return &engine.Refusal{Message: "unauthorized: this scenario refuses the first attempts", Data: json.RawMessage(`{"code":401}`)}
@@ -64,6 +71,9 @@ func (g *Gateway) joined(s socket) {
 
 // announcement is what protocol:hello says, nil for nothing.
 func (g *Gateway) announcement() json.RawMessage {
+	if greeter, ok := g.source.(Greeter); ok {
+		return greeter.Hello()
+	}
 	if g.house == nil || g.house.Gateway.Hello.IsZero() {
 		return defaultHello()
 	}

@@ -20,6 +20,7 @@ type Message struct {
 	Task        json.RawMessage
 	calls       []*call
 	raw         json.RawMessage // as the history shows it; nil when it is out of date
+	remembered  bool            // it is a recording's
 }
 
 // call is a tool call of a message.
@@ -82,6 +83,37 @@ func (h *history) begin(messages []Message) {
 
 func (h *history) add(m Message) { h.messages = append(h.messages, &m) }
 
+// remember replaces all messages by those of a recording.
+func (h *history) remember(messages []json.RawMessage) {
+	h.messages = h.messages[:0:0]
+	for _, raw := range messages {
+		var m Message
+		// What cannot be read has no id, and is shown as it is.
+		_ = json.Unmarshal(raw, &struct {
+			ID   *string `json:"id"`
+			Role *string `json:"role"`
+		}{&m.ID, &m.Role})
+		m.raw, m.remembered = raw, true
+		h.add(m)
+	}
+}
+
+// remembers reports whether a recording has a message of this id.
+func (h *history) remembers(id string) bool {
+	at := h.index(id)
+	return at >= 0 && h.messages[at].remembered
+}
+
+// put adds a message, or replaces what a recording had of it before it was
+// whole.
+func (h *history) put(m *Message) {
+	if h.remembers(m.ID) {
+		h.messages[h.index(m.ID)] = m
+		return
+	}
+	h.messages = append(h.messages, m)
+}
+
 // index returns where a message stands, -1 if there is none of that id.
 func (h *history) index(id string) int {
 	for i, m := range h.messages {
@@ -128,9 +160,9 @@ func (h *history) fold(events []script.Event, stamp string) {
 	}
 	for _, m := range f.made {
 		m.message.Content = closeText(m.content)
-		h.add(*m.message)
+		h.put(m.message)
 		for _, c := range m.message.calls {
-			h.calls[c.id] = h.messages[len(h.messages)-1]
+			h.calls[c.id] = m.message
 		}
 	}
 }

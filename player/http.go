@@ -16,16 +16,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.Serv
 // routes are the gateway's paths.
 func (g *Gateway) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/health", g.open(func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, json.RawMessage(`{"ok":true}`))
-	}))
+	if control := g.config.Control; !control.Off {
+		mux.Handle(control.path()+"/", control.guard(http.StripPrefix(control.path(), g.controls())))
+	}
+	if recorded, ok := g.source.(Answerer); ok {
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.serveRecorded(w, r, recorded) })
+		return mux
+	}
+	mux.HandleFunc("/health", g.open(serveHealth))
 	mux.HandleFunc("/protocol", g.open(g.serveProtocol))
 	for _, name := range collections() {
 		mux.HandleFunc("/"+name, g.closed(g.serveShelf(name)))
 		mux.HandleFunc("/"+name+"/{id...}", g.closed(g.serveItem(name)))
-	}
-	if control := g.config.Control; !control.Off {
-		mux.Handle(control.path()+"/", control.guard(http.StripPrefix(control.path(), g.controls())))
 	}
 	mux.HandleFunc("/", g.serveRest)
 	return mux
@@ -58,6 +60,29 @@ func (g *Gateway) closed(h http.HandlerFunc) http.HandlerFunc {
 		}
 		h(w, r)
 	}
+}
+
+// serveRecorded serves the sockets' paths, and leaves all else to a recording.
+func (g *Gateway) serveRecorded(w http.ResponseWriter, r *http.Request, recorded Answerer) {
+	if g.engine != nil && g.isSocket(r.URL.Path) {
+		g.engine.ServeHTTP(w, r)
+		return
+	}
+	own := map[string]http.HandlerFunc{"/health": serveHealth, "/protocol": g.serveProtocol}[r.URL.Path]
+	switch answer := recorded.Answer(r); {
+	case answer == nil && own != nil:
+		g.open(own)(w, r)
+	case answer == nil:
+		g.closed(g.notFound)(w, r)
+	case own != nil:
+		g.open(answer.ServeHTTP)(w, r)
+	default:
+		g.closed(answer.ServeHTTP)(w, r)
+	}
+}
+
+func serveHealth(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, json.RawMessage(`{"ok":true}`))
 }
 
 func (g *Gateway) serveProtocol(w http.ResponseWriter, r *http.Request) {

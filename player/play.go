@@ -1,6 +1,7 @@
 package player
 
 import (
+	"slices"
 	"time"
 
 	"tapedeck/player/script"
@@ -88,6 +89,8 @@ func (p *play) act() {
 		p.gateway.forget(p.run)
 	case script.Open:
 		p.gateway.openUnasked(p.thread, act)
+	case script.Remember:
+		p.thread.remember(act)
 	case script.Await:
 		p.await = act.Command
 		p.turn++
@@ -114,6 +117,32 @@ func (p *play) release(command protocol.Name) {
 	p.next()
 	if len(p.cues) == 0 {
 		p.gateway.played(p)
+	}
+}
+
+// awaits reports whether a play stands still for a command, or is going to.
+func (p *play) awaits(command protocol.Name) bool {
+	return p != nil && (p.await == command || p.ahead(command) >= 0)
+}
+
+// ahead is how many cues are left before it stands still for a command, -1 if it
+// is not going to.
+func (p *play) ahead(command protocol.Name) int {
+	return slices.IndexFunc(p.cues, func(c script.Cue) bool {
+		await, ok := c.Act.(script.Await)
+		return ok && await.Command == command
+	})
+}
+
+// reach does at once all that is left before the play stands still for a
+// command. It is the caller's to let it go on.
+func (p *play) reach(command protocol.Name) {
+	if p.await == command {
+		return
+	}
+	for n := p.ahead(command); n >= 0; n-- {
+		p.await = ""
+		p.act()
 	}
 }
 

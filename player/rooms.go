@@ -18,6 +18,7 @@ func (g *Gateway) messages(o order) error {
 	}
 	t.lock()
 	defer t.unlock()
+	g.prelude(t)
 	g.enter(o.from, t)
 	if o.ack != nil {
 		o.ack(t.snapshot())
@@ -50,7 +51,11 @@ func (t *thread) snapshot() json.RawMessage {
 	if t.run != nil {
 		o = o.raw("replay", t.run.replay(t.setting.Seam))
 	}
-	return o.some("pendingInterrupt", t.pause.pending()).some("todos", t.todos).some("task", t.task.render()).close()
+	task := t.taskSeen
+	if t.task != nil {
+		task = t.task.render()
+	}
+	return o.some("pendingInterrupt", t.pause.pending()).some("todos", t.todos).some("task", task).close()
 }
 
 // replay is what a run has streamed so far, as far as it is kept.

@@ -12,16 +12,35 @@ import (
 // emitEvent sends an event of a run to its thread's room. The caller holds the
 // thread's lock, as of all that follows.
 func (g *Gateway) emitEvent(r *run, e script.Event) {
-	if e.Warp != nil {
+	switch {
+	case e.Warp != nil:
 		g.emitWarped(r, e)
 		return
+	case e.Recorded != nil && !r.altered:
+		g.emitRecorded(r, e)
+		return
 	}
+	r.altered = true
 	r.sequence++
 	payload := make([]byte, 0, len(r.head)+len(e.JSON)+24)
 	payload = strconv.AppendInt(append(payload, r.head...), r.sequence, 10)
 	payload = append(append(append(payload, `,"event":`...), e.JSON...), '}')
 	g.deliver(r, payload)
 	g.observe(r, e)
+}
+
+// emitRecorded sends an envelope as it was recorded.
+func (g *Gateway) emitRecorded(r *run, e script.Event) {
+	switch {
+	case e.Recorded.Repeat:
+		g.emit(r.thread, protocol.RunEvent, e.Recorded.Envelope)
+	case e.Recorded.Stray:
+		g.deliver(r, e.Recorded.Envelope)
+	default:
+		r.sequence = max(r.sequence, e.Recorded.Sequence)
+		g.deliver(r, e.Recorded.Envelope)
+		g.observe(r, e)
+	}
 }
 
 // emitWarped sends an envelope with the damage that its script asks for.
@@ -60,6 +79,12 @@ func number[N int | int64](n N) json.RawMessage { return strconv.AppendInt(nil, 
 
 // deliver sends an envelope and keeps it for replays.
 func (g *Gateway) deliver(r *run, payload json.RawMessage) {
+	g.keep(r, payload)
+	g.emit(r.thread, protocol.RunEvent, payload)
+}
+
+// keep keeps an envelope for replays.
+func (g *Gateway) keep(r *run, payload json.RawMessage) {
 	r.envelopes = append(r.envelopes, payload)
 	limit := g.config.ReplayBuffer
 	if r.thread.setting.Replay > 0 {
@@ -70,7 +95,6 @@ func (g *Gateway) deliver(r *run, payload json.RawMessage) {
 		r.envelopes = r.envelopes[1:]
 		r.truncated = true
 	}
-	g.emit(r.thread, protocol.RunEvent, payload)
 }
 
 // observe keeps the state of the run and its thread.
@@ -119,7 +143,9 @@ func (g *Gateway) end(r *run) {
 // checkpoint turns what a run has streamed into messages of its thread.
 func (g *Gateway) checkpoint(r *run) {
 	if r.chain.message.ID != "" {
-		r.thread.past.add(r.chain.message)
+		if !r.thread.past.remembers(r.chain.message.ID) {
+			r.thread.past.add(r.chain.message)
+		}
 		r.chain.message = Message{}
 	}
 	r.thread.past.fold(r.played, g.stamp())
@@ -140,6 +166,9 @@ func (g *Gateway) played(p *play) {
 // forget makes a thread's run unknown, as the restart of a gateway does. What
 // was checkpointed stays; the room is told nothing.
 func (g *Gateway) forget(r *run) {
+	if r == nil {
+		return
+	}
 	r.played, r.chain.message = nil, Message{}
 	if !r.ended {
 		g.end(r)
@@ -153,8 +182,12 @@ func (g *Gateway) send(t *thread, s script.Send) {
 		g.emit(t, protocol.Name(s.Name), s.Payload)
 		return
 	}
+	args := s.Args
+	if args == nil {
+		args = []json.RawMessage{json.RawMessage(`{"_placeholder":true,"num":0}`)}
+	}
 	for member := range t.sockets {
-		member.EmitBinary(s.Name, s.Attachments, json.RawMessage(`{"_placeholder":true,"num":0}`))
+		member.EmitBinary(s.Name, s.Attachments, args...)
 	}
 }
 
@@ -189,9 +222,49 @@ func (g *Gateway) openUnasked(t *thread, o script.Open) {
 
 func (g *Gateway) openIn(t *thread, o script.Open) {
 	t.opened++
-	c := &chain{opened: t.opened}
+	c := &chain{segments: o.Next, opened: t.opened}
 	if o.Message != nil {
 		c.message = g.userMessage(o.Message)
 	}
-	g.begin(g.newRun(t, o.Run, c), o.Script)
+	r := g.newRun(t, o.Run, c)
+	r.truncated = o.Truncated
+	for _, e := range o.Streamed {
+		if e.Recorded != nil {
+			r.sequence = max(r.sequence, e.Recorded.Sequence)
+			g.keep(r, e.Recorded.Envelope)
+		}
+		g.observe(r, e)
+	}
+	g.begin(r, o.Script)
+}
+
+// prelude plays what went on in a thread before any client asked for something
+// in it. The caller holds the thread's lock.
+func (g *Gateway) prelude(t *thread) {
+	cues := t.setting.Prelude
+	if len(cues) == 0 {
+		return
+	}
+	t.setting.Prelude = nil
+	p := &play{gateway: g, thread: t, cues: cues, due: g.stage.now()}
+	t.plays[p] = true
+	for len(p.cues) > 0 && p.cues[0].At <= 0 {
+		p.act()
+	}
+	if len(p.cues) > 0 {
+		p.next()
+	}
+}
+
+// remember makes the history of a thread what a recording says that it is.
+func (t *thread) remember(r script.Remember) {
+	if r.Messages != nil {
+		t.past.remember(r.Messages)
+	}
+	if r.Todos != nil {
+		t.todos = r.Todos
+	}
+	if r.Task != nil {
+		t.taskSeen = r.Task
+	}
 }

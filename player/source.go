@@ -3,10 +3,12 @@ package player
 import (
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"tapedeck/player/engine"
 	"tapedeck/player/scenario"
 	"tapedeck/player/script"
 	"tapedeck/protocol"
@@ -21,9 +23,27 @@ type Source interface {
 	Begin(s Start) (Segments, error)
 }
 
-// Segments returns a run's next segment: the first, or after a pause the one
-// that its answers lead to.
-type Segments func(t Turn) (script.Script, error)
+// Segments returns a run's next segment, and Turn is where the run stands then.
+type (
+	Segments = script.Segments
+	Turn     = script.Turn
+)
+
+// Greeter is a Source that also says how the gateway meets a socket.
+type Greeter interface {
+	// Hello is the payload of protocol:hello, nil for none.
+	Hello() json.RawMessage
+	// Refuse returns what the n-th CONNECT, counted from 0, is refused with,
+	// nil to accept it. Once one was accepted, no other is asked about.
+	Refuse(n int) *engine.Refusal
+}
+
+// Answerer is a Source that also has the gateway's answers over HTTP.
+type Answerer interface {
+	// Answer returns what answers a request. Nil leaves the request to the
+	// gateway's own /health and /protocol.
+	Answer(r *http.Request) http.Handler
+}
 
 // Setting is how a thread begins, and how the gateway behaves in it.
 type Setting struct {
@@ -31,6 +51,13 @@ type Setting struct {
 	History []Message // what was said before
 	Replay  int       // envelopes in a replay, 0 for the gateway's own limit
 	Seam    string    // "overlap" or "hole": damage where replay and live stream meet
+	// Past is a history in the words of a recording, in place of History.
+	Past script.Remember
+	// Prelude plays when the first client joins: what went on without one. It
+	// has no events outside the runs that it opens.
+	Prelude []script.Cue
+	// State is the source's own: each Start of the thread carries it.
+	State any
 }
 
 // Start is a run:start that was accepted as valid.
@@ -45,13 +72,8 @@ type Start struct {
 	Earlier []string
 	// Opening is the message that opened the run.
 	Opening json.RawMessage
-}
-
-// Turn is where a run stands when its next segment is asked for.
-type Turn struct {
-	Run    string     // the id of the run that the segment will be
-	Tools  [][]string // the client tools that were declared for each segment so far
-	Pauses []map[string]json.RawMessage
+	// State is that of the thread's Setting.
+	State any
 }
 
 // Refusal is an error that is answered to a client.

@@ -16,6 +16,7 @@ func (g *Gateway) start(o order) error {
 	}
 	t.lock()
 	defer t.unlock()
+	g.prelude(t)
 	fork, err := t.admits(c)
 	if err != nil {
 		return err
@@ -27,7 +28,8 @@ func (g *Gateway) start(o order) error {
 	opened := t.opened + 1
 	id := g.ident("run", t.id, opened)
 	opening := openingMessage(c)
-	segments, err := g.source.Begin(Start{Command: c, Run: id, Opened: opened, Earlier: earlier, Opening: opening})
+	segments, err := g.source.Begin(Start{Command: c, Run: id, Opened: opened, Earlier: earlier, Opening: opening,
+		State: t.setting.State})
 	if err != nil {
 		return err
 	}
@@ -124,6 +126,7 @@ func (g *Gateway) resume(o order) error {
 	}
 	t.lock()
 	defer t.unlock()
+	g.prelude(t)
 	p := t.pause
 	at := -1
 	if p != nil {
@@ -149,6 +152,9 @@ func (g *Gateway) resume(o order) error {
 // goOn plays what follows once the last decision of a pause is answered.
 func (g *Gateway) goOn(t *thread, p *pause, c order) error {
 	chain := p.run.chain
+	if chain.segments == nil {
+		return refuse(protocol.UnknownRun, "nobody here knows how run %q goes on", p.run.id)
+	}
 	pauses := slices.Clone(chain.pauses)
 	answers := map[string]json.RawMessage{c.InterruptID: slices.Clone(c.Answer)}
 	for id, answer := range p.answers {
@@ -187,6 +193,8 @@ func (g *Gateway) cancel(r *run, o order) error {
 	}
 	switch {
 	case p == nil || p.cancel.Ignore:
+	case p.cancel.Recorded && p.position() >= p.cancel.Since:
+		p.reach(protocol.RunCancel)
 	case p.cancel.Instead != nil:
 		p.replace(p.cancel.Instead)
 	default:

@@ -25,7 +25,8 @@ type thread struct {
 	pause      *pause // that the thread waits in
 	opened     int    // runs opened so far
 	todos      json.RawMessage
-	task       *task // what it is the conversation of
+	task       *task           // what it is the conversation of
+	taskSeen   json.RawMessage // that, as a recording says it
 	plays      map[*play]bool
 }
 
@@ -64,6 +65,7 @@ type run struct {
 	played    []script.Event // since the last checkpoint
 	asked     []decision
 	paused    bool // RUN_PAUSED was sent
+	altered   bool // it goes no longer as a recording went
 	ended     bool
 	play      *play
 }
@@ -122,6 +124,7 @@ func (g *Gateway) thread(id string) (*thread, error) {
 func newThread(id string, setting Setting) *thread {
 	t := &thread{id: id, setting: setting, sockets: map[socket]bool{}, plays: map[*play]bool{}}
 	t.past.begin(setting.History)
+	t.remember(setting.Past)
 	return t
 }
 

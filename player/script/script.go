@@ -33,6 +33,13 @@ type Cancel struct {
 	// Instead, if it is not nil, is played in place of what is left. Times
 	// count from the command.
 	Instead []Cue
+	// Recorded says that the script knows a run:cancel. One that comes before
+	// Since is another one, and does what the zero value does. From then on it
+	// is that one: what lies before the script's Await of run:cancel is sent at
+	// once, and the script goes on behind it, or goes on undisturbed if it does
+	// not wait for the command.
+	Recorded bool
+	Since    time.Duration
 }
 
 // Cue is one act and its time.
@@ -59,6 +66,19 @@ type Event struct {
 	Delta json.RawMessage
 	// Warp damages the envelope. Nil leaves it right.
 	Warp *Warp
+	// Recorded is the envelope around the event, if it is one off a tape. Nil
+	// leaves the envelope to the stage.
+	Recorded *Recorded
+}
+
+// Recorded is an envelope as a gateway sent it. It goes out byte for byte, its
+// faults included, as long as the run goes as it went then: after a cancel or a
+// detach that the recording does not know, the stage makes the envelopes.
+type Recorded struct {
+	Envelope json.RawMessage
+	Sequence int64 // that it bears, 0 if it bears none
+	Stray    bool  // it is not this run's, and counts for nothing in it
+	Repeat   bool  // it is the envelope before it once more, and no replay holds it
 }
 
 // Warp says what of an envelope is not as it should be. Zero fields are as they
@@ -75,9 +95,12 @@ type Warp struct {
 
 // Send is a message other than an envelope, to the thread's room.
 type Send struct {
-	Name        string
-	Payload     json.RawMessage
+	Name    string
+	Payload json.RawMessage
+	// Attachments follow the message, whose Args then stand in place of Payload;
+	// nil is one placeholder.
 	Attachments [][]byte
+	Args        []json.RawMessage
 }
 
 // Cut ends the sockets in the thread's room: as a broken network does, or with
@@ -103,11 +126,37 @@ type Open struct {
 	Run     string
 	Message json.RawMessage
 	Script  Script
+	// Streamed are the events of the run that nobody here has heard: those with
+	// a recorded envelope are in its replay, and all count for its state.
+	// Truncated says that there were others before them.
+	Streamed  []Event
+	Truncated bool
+	// Next are the segments that follow the pauses of the run; nil if none can.
+	Next Segments
 }
 
-func (Event) act()  {}
-func (Send) act()   {}
-func (Cut) act()    {}
-func (Forget) act() {}
-func (Await) act()  {}
-func (Open) act()   {}
+// Segments returns a run's next segment: the first, or after a pause the one
+// that its answers lead to.
+type Segments func(t Turn) (Script, error)
+
+// Turn is where a run stands when its next segment is asked for.
+type Turn struct {
+	Run    string     // the id of the run that the segment will be
+	Tools  [][]string // the client tools that were declared for each segment so far
+	Pauses []map[string]json.RawMessage
+}
+
+// Remember makes the thread's history what it says, as far as it is not nil.
+type Remember struct {
+	Messages []json.RawMessage // all checkpointed messages, as the history shows them
+	Todos    json.RawMessage
+	Task     json.RawMessage // whose conversation the thread is
+}
+
+func (Event) act()    {}
+func (Send) act()     {}
+func (Cut) act()      {}
+func (Forget) act()   {}
+func (Await) act()    {}
+func (Open) act()     {}
+func (Remember) act() {}
