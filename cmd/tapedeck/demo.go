@@ -26,6 +26,7 @@ const (
 	demoScenario = "kitchen-sink"
 	demoSpeed    = 2
 	demoLimit    = 14 * time.Second
+	demoThink    = 700 * time.Millisecond // that the app's person takes for a decision
 )
 
 func (w *world) demoCommand() *cli.Command {
@@ -102,7 +103,7 @@ func (w *world) actDemo(ctx, hurry context.Context, c *cli.Context, played *scen
 	serving, end := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(serving, listeners...) }()
-	acted = actor.Play(ctx, played, actor.Options{URL: d.url, Thread: "demo", Auth: json.RawMessage(`{"token":"demo-secret"}`)})
+	acted = actor.Play(ctx, played, actor.Options{URL: d.url, Thread: "demo", Auth: json.RawMessage(`{"token":"demo-secret"}`), Think: demoThink})
 	end()
 	err = <-served
 	p.Shutdown(hurry)

@@ -23,6 +23,10 @@ type Options struct {
 	// Patience is how long a move may wait for what it waits for, 30 s by
 	// default.
 	Patience time.Duration
+	// Think is how long a decision is looked at before it is answered.
+	Think time.Duration
+	// Linger is how long the windows stay open after the last move.
+	Linger time.Duration
 }
 
 // heard is a message that a window got, or the end of its socket.
@@ -61,7 +65,7 @@ func Play(ctx context.Context, s *scenario.Scenario, o Options) error {
 			return fmt.Errorf("play %s: move %d: %w", s.Name, i+1, err)
 		}
 	}
-	return nil
+	return sleep(ctx, o.Linger)
 }
 
 // leave closes all windows.
@@ -90,6 +94,11 @@ func (a *actor) move(ctx context.Context, m scenario.Move) error {
 	payload, err := a.part.Say(m)
 	if err != nil {
 		return err
+	}
+	if m.Resume != nil {
+		if err := sleep(ctx, a.Think); err != nil {
+			return err
+		}
 	}
 	return a.send(ctx, window, m, name, payload)
 }
