@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,10 +51,11 @@ func node(t *testing.T, script string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// nodeGateway runs the real gateway until the test ends, and returns its address.
-func nodeGateway(t *testing.T) string {
+// nodeGateway runs the real gateway until the test ends, with the given
+// heartbeat in milliseconds, and returns its address.
+func nodeGateway(t *testing.T, interval, timeout string) string {
 	t.Helper()
-	cmd := node(t, "gateway.cjs")
+	cmd := node(t, "gateway.cjs", interval, timeout)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +84,7 @@ func nodeGateway(t *testing.T) string {
 // The real client and the real gateway behave through the proxy as they do
 // without it, by every transport; and every packet is on the tape.
 func TestRealClient(t *testing.T) {
-	gateway := nodeGateway(t)
+	gateway := nodeGateway(t, "300", "1000")
 	gate := func(c *Config) { c.Gate = gateFunc(func(*capture.Frame) Verdict { return Verdict{} }) }
 	compressed := func(c *Config) { c.KeepCompression = true }
 	const both = "polling,websocket"
@@ -156,5 +160,45 @@ func checkPackets(t *testing.T, frames []capture.Frame, transports string) {
 	// The socket's four, and the namespace's that was refused.
 	if n := len(filter(frames, kind(capture.Open))); n != 5 {
 		t.Errorf("%d connections on the tape, want 5", n)
+	}
+}
+
+// E02: the upgrade from polling to a WebSocket loses and doubles nothing, also
+// when polling is slow; each client is one connection on the tape.
+func TestManyUpgrades(t *testing.T) {
+	gateway := nodeGateway(t, "25000", "20000")
+	const clients = 50
+	slow := gateFunc(func(f *capture.Frame) Verdict {
+		if f.Kind == capture.Polling {
+			time.Sleep(100 * time.Millisecond) // what the test is about, not what it waits for
+		}
+		return Verdict{}
+	})
+	for name, change := range map[string]func(*Config){"fast": nil, "slow polling": func(c *Config) { c.Gate = slow }} {
+		t.Run(name, func(t *testing.T) {
+			address, tape := start(t, gateway, change)
+			out, err := node(t, "many.cjs", "http://"+address, strconv.Itoa(clients)).Output()
+			if want := fmt.Sprintf("{\"0,1,2,3,4\":%d}\n", clients); err != nil || string(out) != want {
+				t.Errorf("the clients saw %s, %v; want %s", out, err, want)
+			}
+			frames := tape.wait(t, clients, kind(capture.End))
+			if n := len(filter(frames, kind(capture.Open))); n != clients {
+				t.Errorf("%d connections on the tape, want %d", n, clients)
+			}
+			var d wire.Decoder
+			seen := map[capture.Position]string{}
+			for i := range frames {
+				for _, p := range d.Decode(&frames[i]) {
+					if p.Name == "hello" {
+						seen[p.Connection] += string(p.Args[0])
+					}
+				}
+			}
+			for c, order := range seen {
+				if order != "01234" {
+					t.Errorf("connection %d has the hellos %s", c, order)
+				}
+			}
+		})
 	}
 }

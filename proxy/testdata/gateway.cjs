@@ -1,12 +1,15 @@
 // A Socket.IO gateway that says hello, echoes, asks back, and ends connections
 // in the ways that a gateway can. It prints its port when it listens.
+//
+// Usage: node gateway.cjs PINGINTERVAL PINGTIMEOUT
 const http = require("node:http");
 const { Server } = require("socket.io");
 
+const [pingInterval, pingTimeout] = process.argv.slice(2).map(Number);
 const server = http.createServer((req, res) => res.writeHead(404).end("no such page"));
 const io = new Server(server, {
-  pingInterval: 300,
-  pingTimeout: 400,
+  pingInterval,
+  pingTimeout,
   maxHttpBufferSize: 1000,
   perMessageDeflate: { threshold: 0 },
   cors: { origin: "*" },
