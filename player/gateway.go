@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"tapedeck/player/engine"
 	"tapedeck/player/scenario"
@@ -54,7 +55,7 @@ type socket interface {
 
 // New returns a gateway that is ready to serve.
 func New(c Config) (*Gateway, error) {
-	g, err := assemble(c)
+	g, err := assemble(c, nap)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +72,8 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// assemble makes a gateway without sockets.
-func assemble(c Config) (*Gateway, error) {
+// assemble makes a gateway without sockets, whose stage naps by nap.
+func assemble(c Config, nap func(time.Duration)) (*Gateway, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure player: %w", err)
 	}
@@ -90,7 +91,7 @@ func assemble(c Config) (*Gateway, error) {
 		}
 		s.otherwise, g.house, g.source = found, found, s
 	}
-	g.stage = newStage(c.Speed, c.MaxGap, c.Step)
+	g.stage = newStage(c.Speed, c.MaxGap, c.Step, nap)
 	g.mux = g.routes()
 	return g, nil
 }

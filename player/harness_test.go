@@ -32,7 +32,7 @@ type world struct {
 
 func newWorld(t *testing.T, c Config) *world {
 	t.Helper()
-	g, err := assemble(c)
+	g, err := assemble(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,9 @@ type stage struct {
 	once       sync.Once     // closes quit
 	wake       chan struct{} // 1-buffered
 	origin     time.Time
+	// nap sleeps more exactly than a timer wakes, and wakes for nothing else; nil
+	// leaves it to timers.
+	nap func(time.Duration)
 
 	mu     sync.Mutex // protects following
 	due    queue      // by the scripts' clock
@@ -30,9 +33,16 @@ type stage struct {
 	since time.Time
 }
 
-func newStage(speed float64, maxGap time.Duration, held bool) *stage {
+// A timer may wake so late; what is due sooner is napped for, a slice at a time,
+// so that a new run does not wait for it.
+const (
+	timerDelay = time.Millisecond
+	napSlice   = 250 * time.Microsecond
+)
+
+func newStage(speed float64, maxGap time.Duration, held bool, nap func(time.Duration)) *stage {
 	now := time.Now()
-	s := &stage{quit: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1),
+	s := &stage{nap: nap, quit: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1),
 		origin: now, since: now, speed: speed, maxGap: maxGap, held: held}
 	go s.run()
 	return s
@@ -55,21 +65,31 @@ func (s *stage) run() {
 		for _, e := range batch {
 			e.play.perform(e.turn)
 		}
-		if len(batch) > 0 {
-			select {
-			case <-s.quit:
-				return
-			default:
-				continue // there may be more that is due
-			}
+		if len(batch) == 0 {
+			s.rest(timer, next)
 		}
-		timer.Reset(next)
 		select {
 		case <-s.quit:
 			return
-		case <-s.wake:
-		case <-timer.C:
+		default:
 		}
+	}
+}
+
+// rest waits until something is due or was changed, or somewhat shorter.
+func (s *stage) rest(timer *time.Timer, next time.Duration) {
+	if s.nap != nil {
+		if next <= timerDelay {
+			s.nap(min(next, napSlice))
+			return
+		}
+		next -= timerDelay
+	}
+	timer.Reset(next)
+	select {
+	case <-s.quit:
+	case <-s.wake:
+	case <-timer.C:
 	}
 }
 

@@ -23,7 +23,7 @@ func BenchmarkStage(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, err := assemble(Config{Scenario: s.Name, Speed: math.Inf(1)})
+	g, err := assemble(Config{Scenario: s.Name, Speed: math.Inf(1)}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
