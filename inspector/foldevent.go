@@ -125,7 +125,8 @@ func (t *Timeline) addTool(m *Moment, run *runFold, e *protocol.Event) {
 		if from := t.runs[r.Run]; from != nil {
 			delete(from.open, construct{KindTool, e.ToolCallID})
 		}
-		call.Result = &Result{At: m.Address(), Bytes: len(e.Body), Head: valueHead(e.Body)}
+		head, size := valueHead(e.Body)
+		call.Result = &Result{At: m.Address(), Bytes: size, Head: head}
 		if call.Complete {
 			call.Result.Human = t.waited(m.Thread, call.Ended)
 			call.Result.After = max(m.At()-call.Ended-call.Result.Human, 0)
@@ -215,7 +216,7 @@ func readTodos(raw []byte) []Todo {
 	for _, item := range list {
 		var todo Todo
 		if json.Unmarshal(item, &todo) != nil && json.Unmarshal(item, &todo.Content) != nil {
-			todo.Content = valueHead(item)
+			todo.Content, _ = valueHead(item)
 		}
 		todos = append(todos, todo)
 	}
@@ -307,13 +308,14 @@ func head(raw []byte) string {
 	return cutBytes(string(raw[:min(len(raw), headBytes+utf8.UTFMax)]), headBytes)
 }
 
-// valueHead copies the beginning of a value: a string's text, or JSON.
-func valueHead(raw []byte) string {
+// valueHead copies the beginning of a value, a string's text or JSON, and says
+// how long the whole is.
+func valueHead(raw []byte) (text string, size int) {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		return strings.Clone(cutBytes(s, headBytes))
+		return strings.Clone(cutBytes(s, headBytes)), len(s)
 	}
-	return head(raw)
+	return head(raw), len(raw)
 }
 
 // checksum is a hash of JSON without the white space between its tokens, so

@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
-	"tapedeck/protocol/conversation"
 )
 
 // Live prints a session as it passes: a line for each construct when it ends.
@@ -144,7 +142,7 @@ func (l *Live) changed(r *Row, m *Moment) {
 		l.print(r, true)
 	case r.Kind == KindCommand && m.Message != nil && m.Message.Envelope == nil && l.answeredBy(r) == m.Address():
 		l.answer(r)
-	case len(m.Findings) > 0:
+	case r == l.t.touched[0]: // the findings are about it
 		for i := range m.Findings {
 			l.finding(&m.Findings[i], true)
 		}
@@ -279,85 +277,4 @@ func (l *Live) finding(f *protocol.Finding, apart bool) {
 	for _, line := range findingLines(l.look, &text, indent, true) {
 		l.w.WriteString(line + "\n")
 	}
-}
-
-// TailOptions configure Tail.
-type TailOptions struct {
-	// New leaves out what passed before now.
-	New bool
-	// Raw writes one message a line, and what is no message too.
-	Raw bool
-	// Housekeeping shows pings and the like.
-	Housekeeping bool
-}
-
-// Tail follows the last session: from its beginning, or from now, until ctx or
-// the session ends.
-func (v *View) Tail(ctx context.Context, o TailOptions) error {
-	sessions, err := v.Source.Sessions(ctx)
-	if err != nil {
-		return fmt.Errorf("list sessions: %w", err)
-	}
-	if len(sessions) == 0 {
-		return nothing{NoRuns(nil)}
-	}
-	s := &sessions[len(sessions)-1]
-	if s.Ended.IsZero() {
-		v.talk("Following session %d at %s; end with Ctrl-C.", s.ID, address(s.Listen))
-	}
-	live := NewLive(v.Out, &v.Look, LiveOptions{
-		TimelineOptions: TimelineOptions{Wire: true, Housekeeping: o.Housekeeping, Filter: v.Filter}, Format: v.Format, Started: s.Started,
-	})
-	raw := NewRaw(v.Out, v.Format, &v.Look)
-	if v.Format == FormatJSON {
-		raw.format = FormatJSONL // a stream has no end to close an array at
-	}
-	feed := NewFeedFrom(conversation.New(v.Judge), nil)
-	for frame, err := range v.Source.Follow(ctx, max(s.First, 1)) {
-		if err != nil {
-			if ctx.Err() != nil {
-				break
-			}
-			return fmt.Errorf("follow session %d: %w", s.ID, err)
-		}
-		moments := feed.Frame(&frame)
-		for i := range moments {
-			m := &moments[i]
-			m.Findings = v.Rules.Apply(m.Findings)
-			switch {
-			case o.New && frame.Position <= s.Last:
-				live.Skip(m)
-			case !o.Raw:
-				err = live.Add(m)
-			case v.Filter.Match(m) && (o.Housekeeping || !isHousekeeping(m)):
-				err = raw.Add(m)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if o.Raw || o.New && frame.Position <= s.Last {
-			continue
-		}
-		for _, f := range v.Rules.Apply(feed.Late()) {
-			if err := live.Find(f); err != nil {
-				return err
-			}
-		}
-	}
-	if o.Raw {
-		return nil
-	}
-	if err := live.Finish(); err != nil {
-		return err
-	}
-	if s.Ended.IsZero() {
-		return nil // whoever stopped looking does not end the session
-	}
-	for _, f := range v.Rules.Apply(feed.End()) {
-		if err := live.Find(f); err != nil {
-			return err
-		}
-	}
-	return nil
 }

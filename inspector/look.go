@@ -94,9 +94,9 @@ type Palette struct {
 func NewPalette() *Palette {
 	p := &Palette{}
 	for style, attributes := range map[Style][]color.Attribute{
-		Dim: {color.Faint}, Strong: {color.Bold}, Key: {color.FgCyan}, Client: {color.FgHiBlue}, Good: {color.FgGreen},
-		Bad: {color.FgHiRed, color.Bold}, Warn: {color.FgYellow}, Notice: {color.FgBlue}, Human: {color.FgMagenta, color.Bold},
-		Thought: {color.FgHiBlack}, Said: {color.FgWhite}, Worked: {color.FgHiCyan},
+		Dim: {color.Faint}, Strong: {color.Bold}, Key: {color.FgCyan}, Client: {color.FgBlue, color.Bold}, Good: {color.FgGreen},
+		Bad: {color.FgRed, color.Bold}, Warn: {color.FgYellow}, Notice: {color.FgBlue}, Human: {color.FgMagenta, color.Bold},
+		Thought: {color.Faint}, Worked: {color.FgCyan}, // what is said stays as the terminal writes: black or white
 	} {
 		p.colors[style] = color.New(attributes...)
 		p.colors[style].EnableColor()
