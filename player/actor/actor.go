@@ -103,12 +103,13 @@ func (a *actor) move(ctx context.Context, m scenario.Move) error {
 	return a.send(ctx, window, m, name, payload)
 }
 
-// send sends a command as an app does, which asks for an acknowledgement where
-// the page has one, and checks what the scenario says of its answer.
+// send sends a command. What a run answers by its events needs no
+// acknowledgement; of the others, and where the scenario says that it is
+// refused, the answer is checked.
 func (a *actor) send(ctx context.Context, window *client.Client, m scenario.Move, name protocol.Name, payload []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
-	if name != protocol.ThreadMessages && m.Refused == "" {
+	if (name == protocol.RunStart || name == protocol.RunResume) && m.Refused == "" {
 		return window.Emit(string(name), payload)
 	}
 	args, err := window.Ask(ctx, string(name), payload)
@@ -144,7 +145,7 @@ func (a *actor) window(ctx context.Context, number int) (*client.Client, error) 
 	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	for {
-		w, err := client.Dial(ctx, client.Options{URL: a.URL, Auth: a.Auth, Event: a.hear})
+		w, err := a.connect(ctx)
 		if err == nil {
 			a.windows[number] = w
 			return w, nil
@@ -155,6 +156,29 @@ func (a *actor) window(ctx context.Context, number int) (*client.Client, error) 
 		case <-time.After(reconnectDelay):
 		}
 	}
+}
+
+// connect opens a socket, and waits for the gateway's announcement as chat-core
+// does, which sends nothing before it: no longer than protocolGraceMs.
+func (a *actor) connect(ctx context.Context) (*client.Client, error) {
+	greeted := make(chan struct{})
+	var once sync.Once
+	w, err := client.Dial(ctx, client.Options{URL: a.URL, Auth: a.Auth, Event: func(name string, args []json.RawMessage) {
+		if protocol.Name(name) == protocol.Hello {
+			once.Do(func() { close(greeted) })
+		}
+		a.hear(name, args)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-greeted:
+	case <-time.After(protocol.HelloGraceMS * time.Millisecond):
+	case <-w.Done():
+	case <-ctx.Done():
+	}
+	return w, nil
 }
 
 // hear takes an event of any window. It never waits: the same goroutine reads
