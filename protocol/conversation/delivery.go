@@ -37,6 +37,7 @@ func (s *State) delivered(k *socket, m *protocol.Message) {
 	}
 	t.run = r
 	s.touch(r)
+	s.reach(r.thread)
 	cur := s.cursorOf(k, r)
 	if cur == nil || !cur.posted {
 		s.postConnection(r, k.conn)
@@ -64,7 +65,6 @@ func (s *State) runOf(e *protocol.Envelope) *run {
 		return nil
 	}
 	if r := s.runs[e.RunID]; r != nil {
-		s.threadOf(r.thread.ID)
 		return r
 	}
 	if e.ThreadID == "" {

@@ -83,6 +83,7 @@ func (s *State) replayedEnvelope(m *protocol.Message, pointer string, bounds map
 	}
 	t := &s.turn
 	r := s.runOf(e)
+	s.reach(r.thread)
 	t.run, t.thread, t.seq = r, r.Thread, e.Sequence
 	b := bounds[r]
 	if b == nil {

@@ -164,23 +164,28 @@ func (s *State) threadOf(id string) *thread {
 	if t == nil {
 		if len(s.threads) >= maxThreads {
 			s.lossy = true
-			dropOldest(s.threads, maxThreads/4, func(t *thread) (capture.Position, bool) { return t.Last, !t.changed }, nil)
+			dropOldest(s.threads, maxThreads/4, func(t *thread) (capture.Position, bool) { return t.Last, true }, nil)
 		}
 		t = &thread{Thread: Thread{ID: id, First: s.last}, decisions: make(map[string]*decision)}
 		s.threads[id] = t
 	}
+	s.reach(t)
+	return t
+}
+
+// reach takes note that the frame belongs to a thread.
+func (s *State) reach(t *thread) {
 	if t.Last != s.last {
 		t.Last = s.last
 		s.touchThread(t)
 	}
-	return t
 }
 
 // newRun returns a run that was not seen before.
 func (s *State) newRun(id string, t *thread) *run {
 	if len(s.runs) >= maxRuns {
 		s.lossy = true
-		dropOldest(s.runs, maxRuns/4, func(r *run) (capture.Position, bool) { return r.Last, !r.changed }, nil)
+		dropOldest(s.runs, maxRuns/4, func(r *run) (capture.Position, bool) { return r.Last, true }, nil)
 	}
 	r := &run{
 		Run: Run{

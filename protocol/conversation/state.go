@@ -137,6 +137,9 @@ func (s *State) Observe(f *capture.Frame) *Step {
 func (s *State) begin(f *capture.Frame) {
 	s.step.Frame = f
 	s.step.Packets = nil
+	if cap(s.step.Messages) > keptMessages {
+		s.step, s.envelopes = Step{Frame: f}, nil // a polling body of thousands is rare
+	}
 	s.step.Messages = s.step.Messages[:0]
 	s.step.Posts = s.step.Posts[:0]
 	s.step.Findings = s.step.Findings[:0]
@@ -146,6 +149,9 @@ func (s *State) begin(f *capture.Frame) {
 	s.now = max(s.now, f.At)
 	s.last = f.Position
 }
+
+// keptMessages is how many messages' room is kept for the next frame.
+const keptMessages = 1 << 10
 
 // gap takes note that frames passed which are not on the tape. Nothing can be
 // held against a peer for what may have been among them.
@@ -176,7 +182,7 @@ func (s *State) End() *Step {
 }
 
 // Changed returns the runs whose summaries changed since the last call. They
-// are copies.
+// are copies. Until it is called, a State remembers all of them.
 func (s *State) Changed() []*Run {
 	runs := make([]*Run, len(s.changedRuns))
 	for i, r := range s.changedRuns {

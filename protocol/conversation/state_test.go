@@ -124,3 +124,17 @@ func TestPosts(t *testing.T) {
 		t.Errorf("r2 is %+v, want 2 envelopes, finished, input two", got)
 	}
 }
+
+// TestThreadSpan: a thread reaches from the first to the last frame that names
+// it, deltas included.
+func TestThreadSpan(t *testing.T) {
+	r := judge(script(t, `
+0.0 a connect
+0.1 a> run:start {"threadId":"t","messageId":"u1","input":"x"}
+0.2 a< t/r/1 RUN_STARTED {}
+0.3+0.1*5 a< t/r/{2} TODOS_SNAPSHOT {"todos":[]}
+`), conversation.Options{})
+	if got := r.threads["t"]; got.First != 6 || got.Last != 12 {
+		t.Errorf("the thread reaches from %d to %d, want 6 to 12", got.First, got.Last)
+	}
+}
