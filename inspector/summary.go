@@ -118,7 +118,8 @@ func (t *Talk) summary(r *Row, look *Look, width int) []Piece {
 		if t.Waited > 0 {
 			after = " after " + FormatDuration(t.Waited)
 		}
-		answer := look.fit(t.Answer, max(room-Width(after)-6, 4), 0)
+		kept := min(Width(Clean(t.About))+1, 7) // of a long id, its beginning
+		answer := look.fit(t.Answer, max(room-Width(after)-kept, 4), 0)
 		about := look.fit(t.About, max(room-Width(after)-Width(answer)-1, 4), 0) + " "
 		pieces = []Piece{{Dim, about}, {Strong, answer}, {Human, after}}
 	case t.About != "":
