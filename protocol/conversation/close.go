@@ -96,53 +96,53 @@ func (s *State) unfinished(r *run) {
 	if !r.end.IsZero() || r.explained {
 		return
 	}
-	last := r.topAt
-	ending := s.endingOf(r)
-	g := &r.segment
-	if r.Status == Running || r.Status == Paused && !g.paused.IsZero() {
+	if r.Status == Running || r.Status == Paused {
 		s.setStatus(r, Truncated)
 	}
-	if r.forgotten || last.IsZero() {
+	if r.forgotten || r.topAt.IsZero() {
 		return
 	}
 	if r.cut {
 		s.skip("run-unfinished", "frames were lost after the run's latest envelope")
 		return
 	}
-	rule, text := "run-unfinished", "no end came after sequence "+itoa(r.top)
-	other := capture.Address{}
-	if !g.paused.IsZero() {
-		rule, last, text = "paused-not-finished", g.paused, "no RUN_FINISHED came after RUN_PAUSED"
-		if ending == nil && s.now-g.pausedAt <= patience {
-			s.skip(rule, "the recording stopped right after RUN_PAUSED")
-			return
+	ending := s.endingOf(r)
+	severity, why := protocol.Note, "the recording stopped first"
+	var other capture.Address
+	if ending != nil {
+		other = capture.Address{Position: r.lastLeft.conn.endAt}
+		switch ending.By {
+		case capture.FromGateway:
+			severity, why = protocol.Error, "the gateway's side ended the connection"
+		case capture.FromClient:
+			why = "the client left first"
+		default:
+			why = "the proxy ended the connection"
 		}
 	}
-	severity := protocol.Note
-	switch {
-	case ending == nil:
-		text += ": the recording stopped first"
-	case ending.By == capture.FromGateway:
-		severity = protocol.Error
-		text += ": the gateway's side ended the connection"
-	case ending.By == capture.FromClient:
-		text += ": the client left first"
-	default:
-		text += ": the proxy ended the connection"
+	if !r.segment.paused.IsZero() {
+		s.leftPaused(r, ending, other, why)
+		return
 	}
-	if rule == "paused-not-finished" && severity == protocol.Note {
-		if ending != nil {
-			s.skip(rule, "the client left right after RUN_PAUSED")
-			return
-		}
-		severity = protocol.Error
-	}
-	if k := r.lastLeft; k != nil && ending != nil {
-		other = capture.Address{Position: k.conn.endAt}
-	}
-	f := s.finding(rule, severity, last, other)
+	f := s.finding("run-unfinished", severity, r.topAt, other)
 	f.Sequence = r.top
-	s.blame(f, "%s", text)
+	s.blame(f, "no end came after sequence %d: %s", r.top, why)
+}
+
+// leftPaused judges a run that paused and never said RUN_FINISHED.
+func (s *State) leftPaused(r *run, ending *capture.Ending, other capture.Address, why string) {
+	const rule = "paused-not-finished"
+	switch {
+	case ending == nil && s.now-r.segment.pausedAt <= patience:
+		s.skip(rule, "the recording stopped right after RUN_PAUSED")
+		return
+	case ending != nil && ending.By != capture.FromGateway:
+		s.skip(rule, "the client left right after RUN_PAUSED")
+		return
+	}
+	f := s.finding(rule, protocol.Error, r.segment.paused, other)
+	f.Sequence = r.top
+	s.blame(f, "no RUN_FINISHED came after RUN_PAUSED: %s", why)
 }
 
 // endingOf returns how the last connection ended that got the run's envelopes,
