@@ -1,0 +1,2 @@
+// Package tape is the player's source of recorded runs.
+package tape

@@ -1,0 +1,399 @@
+package tape
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"slices"
+	"sync"
+	"time"
+
+	"tapedeck/player"
+	"tapedeck/player/engine"
+	"tapedeck/player/scenario"
+	"tapedeck/player/script"
+	"tapedeck/protocol"
+	"tapedeck/protocol/capture"
+)
+
+// Match says which recorded run answers a run:start.
+type Match string
+
+// The ways to match.
+const (
+	// MatchAuto takes the run that the same input opened at the same place of
+	// the thread, else the same input anywhere, else the next one in order.
+	MatchAuto Match = "auto"
+	// MatchInput takes a run that the same input opened, and goes on behind a
+	// pause only if the answers are the same, too.
+	MatchInput Match = "input"
+	// MatchOrder takes the thread's runs in their order, whatever the input.
+	MatchOrder Match = "order"
+)
+
+// OnMiss says what becomes of a run:start that no recorded run fits.
+type OnMiss string
+
+// What a miss leads to.
+const (
+	// MissFail refuses the command, and says which run would be nearest.
+	MissFail OnMiss = "fail"
+	// MissNext takes the next run in order, from the first again after the last.
+	MissNext OnMiss = "next"
+	// MissScenario plays Options.Fallback.
+	MissScenario OnMiss = "scenario"
+)
+
+// Options say what is played, and how. The zero value is ready to use.
+type Options struct {
+	Session  capture.SessionID  // the one to play, 0 for all
+	Match    Match              // MatchAuto by default
+	OnMiss   OnMiss             // MissFail by default
+	Fallback *scenario.Scenario // for MissScenario
+	// WithDrops ends sockets where the gateway or the network did.
+	WithDrops bool
+	// Seed changes the live ids. It is to be the player's.
+	Seed uint64
+	// LongestGap is the longest time within a run that is taken for real,
+	// LongestGapDefault if it is 0. Clocks jump in what was imported.
+	LongestGap time.Duration
+	// Limit is how many bytes of payload may be kept, LimitDefault if it is 0.
+	Limit int
+	// Logger is told which run answers, and of what cannot be played; nil
+	// discards.
+	Logger *slog.Logger
+}
+
+// The defaults of Options.
+const (
+	LongestGapDefault = 10 * time.Minute
+	LimitDefault      = 1 << 30
+)
+
+// Validate returns what is wrong with o, naming the field.
+func (o Options) Validate() error {
+	var errs []error
+	if !slices.Contains([]Match{"", MatchAuto, MatchInput, MatchOrder}, o.Match) {
+		errs = append(errs, fmt.Errorf("match %q is none of auto, input and order", o.Match))
+	}
+	if !slices.Contains([]OnMiss{"", MissFail, MissNext, MissScenario}, o.OnMiss) {
+		errs = append(errs, fmt.Errorf("on miss %q is none of fail, next and scenario", o.OnMiss))
+	}
+	if (o.OnMiss == MissScenario) != (o.Fallback != nil) {
+		errs = append(errs, errors.New("on miss scenario and fallback need each other"))
+	}
+	if o.LongestGap < 0 {
+		errs = append(errs, fmt.Errorf("longest gap %v is below 0", o.LongestGap))
+	}
+	if o.Limit < 0 {
+		errs = append(errs, fmt.Errorf("limit %d is below 0", o.Limit))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Match == "" {
+		o.Match = MatchAuto
+	}
+	if o.OnMiss == "" {
+		o.OnMiss = MissFail
+	}
+	if o.LongestGap == 0 {
+		o.LongestGap = LongestGapDefault
+	}
+	if o.Limit == 0 {
+		o.Limit = LimitDefault
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Source answers commands from a tape. It is a player.Source, Greeter and
+// Answerer. Use New.
+type Source struct {
+	tape    *recording
+	kids    map[string]*thread // those of background tasks
+	options Options
+
+	mu       sync.Mutex // protects following; taken last
+	next     int        // the thread that the next unknown one is taken for
+	children map[string]child      // by live thread
+	bindings map[string][]*binding // by live thread
+	served   map[string]int // answers over HTTP, by what was asked
+	misses   int
+}
+
+// child is a live thread of a background task.
+type child struct {
+	binding *binding
+	thread  *thread
+}
+
+// live is a live thread. The player calls for a thread under its lock, which
+// protects it.
+type live struct {
+	id      string
+	thread  *thread // the recorded one that it follows
+	binding *binding
+	opened  int            // starts that were answered
+	next    int            // the place in order
+	played  map[*start]int // how often
+	pinned  bool           // the thread has been answered from
+}
+
+// New reads a tape. What it says of damage and loss is in Remarks.
+func New(ctx context.Context, r Reader, o Options) (*Source, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("configure tape: %w", err)
+	}
+	o = o.withDefaults()
+	rec, err := load(ctx, r, o.Session, o.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("load tape: %w", err)
+	}
+	s := &Source{tape: rec, options: o, kids: map[string]*thread{}, children: map[string]child{},
+		bindings: map[string][]*binding{}, served: map[string]int{}}
+	for _, t := range rec.threads {
+		if t.child {
+			s.kids[t.id] = t
+		}
+	}
+	for _, remark := range rec.remarks {
+		o.Logger.Warn("not all can be played", "why", remark)
+	}
+	return s, nil
+}
+
+// Summary is what there is to play.
+type Summary struct {
+	Threads   int // without those of background tasks
+	Starts    int // run:starts that can be answered
+	Exchanges int // answers over HTTP
+}
+
+// Summary returns what there is to play.
+func (s *Source) Summary() Summary {
+	sum := Summary{Exchanges: len(s.tape.exchanges)}
+	for _, t := range s.tape.threads {
+		if !t.child {
+			sum.Threads++
+			sum.Starts += len(t.starts)
+		}
+	}
+	return sum
+}
+
+// Remarks returns what of the tape cannot be played, and why.
+func (s *Source) Remarks() []string { return slices.Clone(s.tape.remarks) }
+
+// Misses returns how often something was asked that the tape does not have.
+func (s *Source) Misses() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.misses
+}
+
+func (s *Source) missed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misses++
+}
+
+// Hello returns what the recorded gateway announced, nil if it kept silent. A
+// tape without sockets says nothing of it, and gets the player's own version.
+func (s *Source) Hello() json.RawMessage {
+	if !s.tape.greeted {
+		return json.RawMessage(fmt.Sprintf(`{"protocol":{"major":%d,"minor":%d},"minClientMajor":%d}`, protocol.Major, protocol.Minor, protocol.Major))
+	}
+	return json.RawMessage(s.tape.hello)
+}
+
+// Refuse returns the n-th refusal of a CONNECT that came before the first one
+// was accepted.
+func (s *Source) Refuse(n int) *engine.Refusal {
+	if !s.tape.accepted || n >= len(s.tape.refusals) {
+		return nil
+	}
+	return &s.tape.refusals[n]
+}
+
+// Thread begins a thread as the recorded one began: that of the same id, that of
+// the task that a subagent was said to be, else the next one in order.
+func (s *Source) Thread(id string) player.Setting {
+	t, b := s.follow(id)
+	l := &live{id: id, thread: t, binding: b, played: map[*start]int{}}
+	if b == nil {
+		l.binding = s.newBinding(id, 0)
+	}
+	if t == nil {
+		return player.Setting{State: l}
+	}
+	l.binding.set(t.id, id)
+	setting := player.Setting{Unknown: t.unknown, Replay: t.replay, Seam: t.seam, State: l}
+	if t.past != nil {
+		setting.Past = l.binding.remember(t.past)
+	}
+	setting.Prelude = s.script(l.binding, t.root).Cues
+	return setting
+}
+
+// follow chooses the recorded thread of a live one, and the binding that they
+// share with others, if they do.
+func (s *Source) follow(id string) (*thread, *binding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.children[id]; ok {
+		return c.thread, c.binding
+	}
+	var roots []*thread
+	for _, t := range s.tape.threads {
+		if t.id == id {
+			return t, nil
+		}
+		if !t.child {
+			roots = append(roots, t)
+		}
+	}
+	if len(roots) == 0 {
+		return nil, nil
+	}
+	s.next++
+	return roots[(s.next-1)%len(roots)], nil
+}
+
+// newBinding makes the map of a live thread. The live ids of the threads that
+// its subagents are said to have are noted, so that a client may open them.
+func (s *Source) newBinding(id string, generation int) *binding {
+	b := newBinding(s.options.Seed, id, generation)
+	b.bound = func(recorded, liveID string) {
+		t := s.kids[recorded]
+		if t == nil {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.children[liveID] = child{b, t}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if generation == 0 {
+		s.bindings[id] = nil // the player has forgotten the thread, and begins it anew
+	}
+	s.bindings[id] = append(s.bindings[id], b)
+	return b
+}
+
+// Begin answers a run:start with the recorded run that fits it.
+func (s *Source) Begin(c player.Start) (player.Segments, error) {
+	l, ok := c.State.(*live)
+	if !ok {
+		return nil, &player.Refusal{Code: protocol.InvalidCommand, Message: "this thread is not the tape's"}
+	}
+	found, reason := s.choose(l, &c.Command)
+	if found == nil {
+		s.missed()
+		if s.options.OnMiss == MissScenario {
+			l.opened++
+			return s.fallback(c), nil
+		}
+		return nil, &player.Refusal{Code: protocol.InvalidCommand, Message: reason}
+	}
+	b := s.answer(l, found, &c)
+	s.options.Logger.Info("run answered", "thread", c.ThreadID, "run", c.Run, "recorded", found.at, "how", reason)
+	if found.refused != nil {
+		return nil, &player.Refusal{Code: found.refused.Code, Message: found.refused.Message}
+	}
+	return s.segments(b, found.first, c.ThreadID), nil
+}
+
+// answer takes note that a live thread goes on with a recorded run, and returns
+// the map of its ids. A run that is played again gets other ids.
+func (s *Source) answer(l *live, found *start, c *player.Start) *binding {
+	b := l.binding
+	if n := l.played[found]; n > 0 {
+		b = s.newBinding(l.id, n)
+	}
+	if !l.pinned {
+		l.thread, l.pinned = found.thread, true
+	}
+	l.opened++
+	l.played[found]++
+	if found.thread == l.thread {
+		l.next = found.index + 1
+	}
+	b.set(found.command.ThreadID, c.ThreadID)
+	b.set(found.command.MessageID, c.MessageID)
+	return b
+}
+
+// segments plays a recorded run, over its pauses.
+func (s *Source) segments(b *binding, first *segment, threadID string) player.Segments {
+	return func(t player.Turn) (script.Script, error) {
+		g := first
+		for i, answers := range t.Pauses {
+			if g.next == nil {
+				return script.Script{}, &player.Refusal{Code: protocol.InvalidCommand,
+					Message: "the recording ends in this pause: no answer to it is on the tape"}
+			}
+			g = g.next
+			if s.options.Match == MatchInput && i == len(t.Pauses)-1 {
+				if err := b.sameAnswers(g, answers); err != nil {
+					s.missed()
+					return script.Script{}, err
+				}
+			}
+		}
+		b.set(g.thread.id, threadID)
+		if !g.sameRun {
+			b.set(g.run, t.Run)
+		}
+		return s.script(b, g), nil
+	}
+}
+
+// sameAnswers compares the answers to a pause with the recorded ones.
+func (b *binding) sameAnswers(g *segment, answers map[string]json.RawMessage) error {
+	for recorded, want := range g.answers {
+		got := answers[b.of(recorded)]
+		if !bytes.Equal(compact(got), compact(want)) {
+			return &player.Refusal{Code: protocol.InvalidCommand, Message: fmt.Sprintf(
+				"no recorded run goes on so: answer is %s, and the tape has %s (--match auto takes any answer)", short(string(got)), short(string(want)))}
+		}
+	}
+	return nil
+}
+
+func compact(v []byte) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, v) != nil {
+		return v
+	}
+	return out.Bytes()
+}
+
+// fallback plays the scenario that Options name for a miss.
+func (s *Source) fallback(c player.Start) player.Segments {
+	found := s.options.Fallback
+	return func(t player.Turn) (script.Script, error) {
+		segment, problem := found.Segment(scenario.Input{
+			Seed: found.Seed ^ s.options.Seed, Thread: c.ThreadID, Run: t.Run, Message: c.MessageID,
+			Opening: c.Opening, Text: c.Input, Opened: c.Opened, Tools: t.Tools, Pauses: t.Pauses,
+		})
+		if problem != nil {
+			return script.Script{}, &player.Refusal{Code: protocol.ErrorCode(problem.Code), Message: problem.Message}
+		}
+		return segment, nil
+	}
+}
+
+var (
+	_ player.Source   = (*Source)(nil)
+	_ player.Greeter  = (*Source)(nil)
+	_ player.Answerer = (*Source)(nil)
+)
