@@ -193,7 +193,7 @@ func statusGlyph(s conversation.Status) (nice, plain string) {
 	case conversation.Running:
 		return "▶", ">"
 	case conversation.Paused:
-		return "⏸", "="
+		return "‖", "="
 	case conversation.Finished:
 		return "✔", "v"
 	case conversation.Cancelled:
