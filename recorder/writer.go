@@ -90,6 +90,10 @@ type WriterOptions struct {
 	// written any more. Frames are counted from then on, and not kept. It must not
 	// call Close, which waits for it.
 	OnError func(error)
+	// Observe is called with each frame as the tape has it, redacted, before
+	// Frame returns, and must copy what it keeps. With it, Frame belongs to one
+	// goroutine at a time.
+	Observe func(*capture.Frame)
 }
 
 // OpenWriter opens the tape at path for writing, makes it if it is not there,
@@ -182,6 +186,14 @@ func putSession(tx *bolt.Tx, s *capture.Session) error {
 // over 256 MiB is cut. It waits only while 8 MiB of frames wait for the disk, and
 // never fails: an error of the disk is latched, see Err.
 func (w *Writer) Frame(f *capture.Frame) {
+	kept := w.accept(f)
+	if w.opts.Observe != nil {
+		w.opts.Observe(kept)
+	}
+}
+
+// accept redacts f and puts it with those that wait for the disk.
+func (w *Writer) accept(f *capture.Frame) *capture.Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// A frame longer than the limit passes when nothing else waits.
@@ -192,20 +204,21 @@ func (w *Writer) Frame(f *capture.Frame) {
 		w.err = fmt.Errorf("record frame %d: the next one is %d", f.Position, w.next)
 		w.signal()
 	}
+	kept := w.redactor.frame(f)
 	if w.err != nil || w.closing {
 		w.loss.Frames++
 		w.loss.Bytes += uint64(len(f.Data))
-		return
+		return kept
 	}
 	w.next++
-	if len(f.Data) > maxData {
-		cut := *f
-		cut.Data = f.Data[:maxData]
+	if len(kept.Data) > maxData {
+		cut := *kept
+		cut.Data = kept.Data[:maxData]
 		cut.Flags |= capture.Cut
-		f = &cut
+		kept = &cut
 	}
 	was := len(w.pending.frames)
-	w.pending.add(w.redactor.frame(f))
+	w.pending.add(kept)
 	switch {
 	case was == 0:
 		w.since = time.Now()
@@ -213,6 +226,7 @@ func (w *Writer) Frame(f *capture.Frame) {
 	case was+1 == commitFrames || w.pending.bytes() >= commitBytes:
 		w.signal()
 	}
+	return kept
 }
 
 // waiting returns how many bytes wait for the disk.

@@ -40,6 +40,7 @@ func startRecording(o recordingOptions) (*recording, error) {
 	r := &recording{session: o.session, start: time.Now(), liveDone: make(chan error, 1)}
 	r.session.Started = r.start
 	r.session.Tool = version()
+	o.writer.Observe = func(f *capture.Frame) { r.judge.Frame(f) }
 	var err error
 	if r.writer, err = recorder.OpenWriter(o.path, &r.session, o.writer); err != nil {
 		return nil, err
@@ -56,10 +57,11 @@ func startRecording(o recordingOptions) (*recording, error) {
 	return r, nil
 }
 
-// Frame gives what passed to the tape, and then to the judge.
+// Frame gives what passed to the tape, and through it to the judge: both see
+// the same bytes, without secrets, so that what is shown live is what the tape
+// says later.
 func (r *recording) Frame(f *capture.Frame) {
 	r.writer.Frame(f)
-	r.judge.Frame(f)
 	if r.gate != nil {
 		r.gate.Frame(f)
 	}
