@@ -172,6 +172,14 @@ func (w *way) forward(b []byte) error {
 		w.scan.Hold()
 		w.scan.Feed(b)
 		out = w.lastBytes()
+	case w.scan.Inside(len(b)):
+		// No message ends here, so nothing can be caused by it: a long one need
+		// not wait for its record.
+		err := w.write(b)
+		w.scan.Feed(b)
+		w.scan.Next()
+		w.writing.Unlock()
+		return err
 	default:
 		w.scan.Feed(b)
 		for m := w.scan.Next(); m != nil; m = w.scan.Next() {
@@ -298,8 +306,9 @@ func (w *way) saidClose() bool {
 
 // leave makes s end: what is under way may end until then.
 func (s *socket) leave(until time.Time) {
+	s.up.src.SetDeadline(until)
+	s.down.src.SetDeadline(until)
 	for _, w := range [...]*way{&s.up, &s.down} {
-		w.src.SetDeadline(until)
 		w.leaving.Store(true)
 		w.depart()
 	}

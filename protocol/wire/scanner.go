@@ -1,6 +1,10 @@
 package wire
 
-import "tapedeck/protocol/capture"
+import (
+	"slices"
+
+	"tapedeck/protocol/capture"
+)
 
 // DefaultLimit is how much of one message a Scanner keeps unless told
 // otherwise, in bytes.
@@ -178,6 +182,12 @@ func (s *Scanner) Border() bool {
 	return s.lost == "" && !s.inFrame && s.headLen == 0 && !s.data.open
 }
 
+// Inside reports whether the next n bytes belong to the frame under way and do
+// not end it: feeding them will complete no message.
+func (s *Scanner) Inside(n int) bool {
+	return s.lost == "" && s.inFrame && s.left > int64(n)
+}
+
 // begin reads the head of a frame, and the whole frame if it can be given as it
 // lies in the fed bytes.
 func (s *Scanner) begin() *Message {
@@ -256,7 +266,9 @@ func (s *Scanner) payload() *Message {
 	n := min(int64(len(s.in)), s.left)
 	chunk := s.in[:n]
 	s.in = s.in[n:]
-	if keep := chunk[:min(n, max(0, s.limit-a.size))]; s.frame.masked {
+	keep := chunk[:min(n, max(0, s.limit-a.size))]
+	a.buf = grow(a.buf, len(keep), min(s.left, s.limit-a.size))
+	if s.frame.masked {
 		a.buf = appendUnmasked(a.buf, keep, s.frame.key, s.frame.length-s.left)
 	} else {
 		a.buf = append(a.buf, keep...)
@@ -276,6 +288,16 @@ func (s *Scanner) payload() *Message {
 		return s.piece(a)
 	}
 	return nil
+}
+
+// grow makes room in b for n bytes of a frame that has left bytes to come. A
+// long message would be moved often if that only doubled what is there, and a
+// frame's length is not to be believed before its bytes have come.
+func grow(b []byte, n int, left int64) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	return slices.Grow(b, int(min(left, int64(n+3*len(b)))))
 }
 
 // piece hands out bytes that cannot be held.
