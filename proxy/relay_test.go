@@ -577,3 +577,44 @@ func TestSocketsOverTLS(t *testing.T) {
 	}
 	conn.Close()
 }
+
+// E12: a storm of clients that the gateway drops again and again leaves nothing
+// behind.
+func TestReconnectStorm(t *testing.T) {
+	const clients, rounds = 100, 3
+	g := socketGateway(t, websocket.Upgrader{}, func(conn *websocket.Conn, _ *http.Request) {
+		conn.WriteMessage(websocket.TextMessage, []byte("hello"))
+	})
+	p, tape := build(t, g.URL, nil)
+	ls, _, err := Listen(context.Background(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, p, ls)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for range rounds {
+				conn, _, err := websocket.DefaultDialer.Dial("ws://"+ls[0].Addr().String()+"/", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for err == nil {
+					_, _, err = conn.ReadMessage()
+				}
+				conn.Close()
+			}
+		})
+	}
+	all.Wait()
+	frames := tape.wait(t, clients*rounds, kind(capture.End))
+	if n := len(filter(frames, kind(capture.Open))); n != clients*rounds {
+		t.Errorf("%d connections on the tape, want %d", n, clients*rounds)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.sockets) > 0 || len(p.tap.sessions) > 0 {
+		t.Errorf("%d sockets and %d sessions are left", len(p.sockets), len(p.tap.sessions))
+	}
+}

@@ -15,6 +15,15 @@ import (
 // asks not to wait for ever.
 const expectWait = time.Second
 
+// A shared connection that has been silent for sharedPing is asked whether it is
+// alive, and given up sharedDead later; one that nobody uses is closed after
+// sharedIdle.
+const (
+	sharedPing = 30 * time.Second
+	sharedDead = 15 * time.Second
+	sharedIdle = 90 * time.Second
+)
+
 // roads are the ways to the gateway.
 type roads struct {
 	// rest is for plain HTTP, over HTTP/2 where the gateway offers it.
@@ -45,6 +54,8 @@ func newRoads(c *Config) roads {
 	}
 	r := roads{rest: newTransport(), single: newTransport(), shared: new(atomic.Bool)}
 	r.rest.Protocols.SetHTTP2(true)
+	r.rest.HTTP2 = &http.HTTP2Config{SendPingTimeout: sharedPing, PingTimeout: sharedDead}
+	r.rest.IdleConnTimeout = sharedIdle
 	r.single.DisableKeepAlives = true
 	return r
 }

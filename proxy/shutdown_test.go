@@ -35,7 +35,9 @@ func TestShutdownMidBurst(t *testing.T) {
 			codes <- closed.Code
 		}()
 		for i := 0; ; i++ {
-			if conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, "message %d", i)) != nil {
+			// Long, or a client in a race detector's hands has a minute of them
+			// in the buffers of its sockets.
+			if conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, "message %8000d", i)) != nil {
 				break
 			}
 		}

@@ -110,21 +110,6 @@ func (p *Proxy) endSocket(s *socket, e *capture.Ending) {
 	}
 }
 
-// connect makes the two ways between the two legs.
-func (s *socket) connect(extensions string) {
-	for _, w := range [...]*way{&s.up, &s.down} {
-		w.s, w.border = s, true
-		w.dir = capture.FromClient
-		if w == &s.down {
-			w.dir = capture.FromGateway
-		}
-		w.scan = wire.NewScanner(wire.ScannerOptions{
-			Limit: s.p.cfg.BodyLimit, Deflate: wire.NegotiatedDeflate(extensions, w.dir), Hold: s.p.cfg.Gate != nil,
-		})
-	}
-	s.up.dst, s.down.dst = s.down.src, s.up.src
-}
-
 // enlist makes s known to Shutdown, unless the proxy is closing.
 func (p *Proxy) enlist(s *socket) bool {
 	p.mu.Lock()
