@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,7 @@ func TestHonest(t *testing.T) {
 // same compares two recordings up to a map of ids.
 func same(t *testing.T, first, second []capture.Frame) {
 	t.Helper()
+	first, second = byThread(first), byThread(second)
 	ids := bijection{there: map[string]string{}, back: map[string]string{}}
 	for i := range max(len(first), len(second)) {
 		var a, b capture.Frame
@@ -73,6 +76,32 @@ func same(t *testing.T, first, second []capture.Frame) {
 		}
 	}
 }
+
+// byThread brings what different threads did in the same millisecond into one
+// order: the thread that was heard of first comes first.
+func byThread(frames []capture.Frame) []capture.Frame {
+	rank := map[string]int{"": -1}
+	of := func(f capture.Frame) int {
+		name := threadID.FindString(string(f.Data))
+		if _, ok := rank[name]; !ok {
+			rank[name] = len(rank)
+		}
+		return rank[name]
+	}
+	frames = slices.Clone(frames)
+	for i := range frames {
+		for k := i; k > 0 && of(frames[k]) >= 0 && of(frames[k-1]) > of(frames[k]) && frames[k].Direction == frames[k-1].Direction &&
+			frames[k].Connection == frames[k-1].Connection && frames[k].At/time.Millisecond == frames[k-1].At/time.Millisecond; k-- {
+			frames[k], frames[k-1] = frames[k-1], frames[k]
+		}
+	}
+	return frames
+}
+
+// made is an id that the gateway made.
+var made = regexp.MustCompile(`_[0-9a-f]{12}$`)
+
+var threadID = regexp.MustCompile(`"threadId":"[^"]*"`)
 
 // context2 is what passed before a difference.
 func context2(first, second []capture.Frame, at int) string {
@@ -105,16 +134,21 @@ func (m *bijection) same(a, b []byte) error {
 			}
 			continue
 		}
-		if err := m.pair(string(as[i]), string(bs[i])); err != nil {
+		before := ""
+		if i > 1 && bytes.Equal(bytes.TrimSpace(as[i-1]), []byte(":")) {
+			before = string(as[i-2])
+		}
+		if err := m.pair(before, string(as[i]), string(bs[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pair takes two strings for the same id, or for texts that name ids.
-func (m *bijection) pair(a, b string) error {
-	if strings.Contains(a, " ") { // a text
+// pair takes two strings for the same id, or, of a member that holds none, for
+// texts that name ids.
+func (m *bijection) pair(name, a, b string) error {
+	if name != "id" && !strings.HasSuffix(name, "Id") {
 		for from, to := range m.there {
 			if from != to && len(from) > 4 {
 				a = strings.ReplaceAll(a, from, "\x00"+to)
@@ -124,6 +158,9 @@ func (m *bijection) pair(a, b string) error {
 			return fmt.Errorf("the text %q became %q", a, b)
 		}
 		return nil
+	}
+	if a == b && made.MatchString(a) {
+		return fmt.Errorf("%s %q is the recorded one", name, a)
 	}
 	there, ok := m.there[a]
 	if back, known := m.back[b]; ok != known || ok && (there != b || back != a) {

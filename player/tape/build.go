@@ -171,8 +171,7 @@ func (c *composer) open(o *opening) script.Open {
 	if o.decision != nil {
 		out.Streamed = b.waiting(o.decision, g.asked[0])
 	}
-	rest := c.source.segments(b, &segment{thread: g.thread, next: g.next}, b.of(g.thread.id))
-	out.Next = rest
+	out.Next = c.source.segments(b, nil, g, b.of(g.thread.id))
 	return out
 }
 
