@@ -291,10 +291,11 @@ func TestSeed(t *testing.T) {
 		}
 		return all
 	}
-	if said(1) != said(1) {
+	first, again, other := said(1), said(1), said(2)
+	if first != again {
 		t.Error("one seed gave two streams")
 	}
-	if said(1) == said(2) {
+	if first == other {
 		t.Error("two seeds gave one stream")
 	}
 }

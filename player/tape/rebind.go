@@ -226,6 +226,9 @@ type level struct {
 	event  bool // it is the envelope's event
 }
 
+// idRoom is how much longer a payload becomes, in most cases.
+const idRoom = 64
+
 type splicer struct {
 	*binding
 	in     []byte
@@ -237,7 +240,7 @@ type splicer struct {
 	isID   bool  // it is an id
 	maybe  bool  // it is one if it is known
 	key    bool  // a name comes
-	name   string
+	name   []byte
 	event  span
 	delta  span
 	buffer [16]level
@@ -270,12 +273,12 @@ func (s *splicer) run() {
 func (s *splicer) open(i int) {
 	object := s.in[i] == '{'
 	l := level{place: s.value, object: object}
-	if len(s.levels) == 1 && s.levels[0].place == inEnvelope && s.name == "event" {
+	if len(s.levels) == 1 && s.levels[0].place == inEnvelope && string(s.name) == "event" {
 		l.event = true
 		s.event.from = s.at(i)
 	}
 	s.levels = append(s.levels, l)
-	s.key, s.isID, s.maybe, s.name = object, false, false, ""
+	s.key, s.isID, s.maybe, s.name = object, false, false, nil
 }
 
 func (s *splicer) close(i int) {
@@ -300,7 +303,7 @@ func (s *splicer) comma() {
 // after forgets the name of a member whose value has passed. The elements of an
 // array stand where the array does.
 func (s *splicer) after() {
-	s.key, s.isID, s.maybe, s.name, s.value = false, false, false, "", free
+	s.key, s.isID, s.maybe, s.name, s.value = false, false, false, nil, free
 	if n := len(s.levels); n > 0 && !s.levels[n-1].object {
 		s.value = s.levels[n-1].place
 	}
@@ -316,22 +319,25 @@ func (s *splicer) text(from, to int) {
 		}
 		return
 	}
-	if n := len(s.levels); n > 0 && s.levels[n-1].event && s.name == "delta" {
+	if n := len(s.levels); n > 0 && s.levels[n-1].event && string(s.name) == "delta" {
 		s.delta = span{s.at(from), s.at(to)}
 	}
 	if !s.isID && !s.maybe {
 		return
 	}
 	id, ok := unquoted(s.in[from+1 : to-1])
-	if !ok || id == "" {
+	if !ok || len(id) == 0 {
 		return
 	}
-	live, known := s.live[id]
+	live, known := s.live[string(id)]
 	if s.isID && !known {
-		live, known = s.bind(id), true
+		live, known = s.bind(string(id)), true
 	}
 	if !known {
 		return
+	}
+	if s.out == nil {
+		s.out = make([]byte, 0, len(s.in)+idRoom)
 	}
 	s.out = append(s.out, s.in[s.copied:from]...)
 	// A live id is valid UTF-8, or gets U+FFFD.
@@ -340,14 +346,14 @@ func (s *splicer) text(from, to int) {
 }
 
 // named takes the name of a member.
-func (s *splicer) named(name string) {
+func (s *splicer) named(name []byte) {
 	s.name = name
 	in := free
 	if n := len(s.levels); n > 0 {
 		in = s.levels[n-1].place
 	}
-	s.isID, s.value = member(in, name)
-	s.maybe = !s.isID && idName(name)
+	s.isID, s.value = member(in, string(name))
+	s.maybe = !s.isID && idName(string(name))
 }
 
 // stringEnd is behind the closing quote of the string that begins at from, -1 if
@@ -372,23 +378,24 @@ func stringEnd(in []byte, from int) int {
 
 // unquoted reads what stands between the quotes of a JSON string; ok is false if
 // it is none.
-func unquoted(inner []byte) (text string, ok bool) {
+func unquoted(inner []byte) (text []byte, ok bool) {
 	plain := true
 	for _, c := range inner {
 		if c < 0x20 {
-			return "", false
+			return nil, false
 		}
 		plain = plain && c != '\\'
 	}
 	if !utf8.Valid(inner) {
-		return "", false
+		return nil, false
 	}
 	if plain {
-		return string(inner), true
+		return inner, true
 	}
+	var unescaped string
 	quoted := append(append([]byte{'"'}, inner...), '"')
-	if json.Unmarshal(quoted, &text) != nil {
-		return "", false
+	if json.Unmarshal(quoted, &unescaped) != nil {
+		return nil, false
 	}
-	return text, true
+	return []byte(unescaped), true
 }
