@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	blockSize = 256 << 10             // records a block holds at most
-	minRecord = 7                     // bytes of the shortest record
-	maxBlock  = blockSize + blockSize // bytes of records that a block may claim
+	// blockSize is how many bytes of records a block holds. Larger ones compress no
+	// better, and cost more when they are written again at each commit.
+	blockSize = 128 << 10
+	minRecord = 7         // bytes of the shortest record
+	maxBlock  = 512 << 10 // bytes of records that a block may claim
 )
 
 func newEncoder() (*zstd.Encoder, error) {

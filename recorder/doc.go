@@ -37,7 +37,7 @@
 // a tape's values from other bytes without the tree that led to them.
 //
 // A block is the number of its session, the number of its frames and the length
-// of their records (varints), and the records in zstd. It closes at 256 KiB of
+// of their records (varints), and the records in zstd. It closes at 128 KiB of
 // records, and with its session; until then it is written again under its key at
 // each commit. Positions are dense within a block, so a record holds none:
 //

@@ -17,9 +17,9 @@ import (
 	"tapedeck/protocol/conversation"
 )
 
-// cacheBlocks is how many decoded blocks a Reader keeps, a third of a megabyte
+// cacheBlocks is how many decoded blocks a Reader keeps, a fifth of a megabyte
 // each.
-const cacheBlocks = 8
+const cacheBlocks = 16
 
 // blockCache keeps the blocks and the blob that were read last.
 type blockCache struct {
@@ -161,12 +161,12 @@ func (r *Reader) blockAt(ctx context.Context, p capture.Position) (*block, error
 // frame returns a record as a frame, with its data.
 func (r *Reader) frame(ctx context.Context, rec *record) (capture.Frame, error) {
 	f := rec.Frame
-	if !rec.blob {
+	if rec.blob == nil {
 		return f, nil
 	}
-	data, err := r.blob(ctx, rec.blobKey)
-	if err == nil && len(data) != rec.blobSize {
-		err = fmt.Errorf("%w: its data has %d bytes and not %d", errRecord, len(data), rec.blobSize)
+	data, err := r.blob(ctx, rec.blob.key)
+	if err == nil && len(data) != rec.blob.size {
+		err = fmt.Errorf("%w: its data has %d bytes and not %d", errRecord, len(data), rec.blob.size)
 	}
 	if err != nil {
 		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrClosed) || ctx.Err() != nil {
@@ -239,8 +239,11 @@ func (r *Reader) Frames(ctx context.Context, from capture.Position, n int) ([]ca
 			if err != nil {
 				return orFrames(frames, err)
 			}
+			if frames == nil {
+				frames = make([]capture.Frame, 0, min(n, len(b.records)))
+			}
 			frames = append(frames, f)
-			room -= len(f.Data)
+			room -= len(f.Data) + frameCost
 			from++
 		}
 	}
@@ -313,7 +316,7 @@ func (r *Reader) framesAt(ctx context.Context, at []capture.Position) (found []c
 			continue
 		}
 		found = append(found, f)
-		room -= len(f.Data)
+		room -= len(f.Data) + frameCost
 	}
 	return found, lost, nil
 }
@@ -340,7 +343,7 @@ func (r *Reader) openFrames(ctx context.Context, frames []capture.Frame) ([]capt
 			p := parser{rest: slices.Clone(payload)}
 			p.uvarint()
 			rec := record{Frame: capture.Frame{Position: c}}
-			if p.record(&rec, 0); err != nil || p.end() != nil || rec.blob {
+			if p.record(&rec, 0); err != nil || p.end() != nil || rec.blob != nil {
 				missing = append(missing, c)
 				continue
 			}

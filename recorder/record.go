@@ -18,13 +18,16 @@ const (
 
 var errRecord = errors.New("its records make no sense")
 
-// record is a frame as a block holds it. If the data is a blob, Data is nil, and
-// the blob's key and length are given instead.
+// record is a frame as a block holds it. If the data is a blob, Data is nil.
 type record struct {
 	capture.Frame
-	blob     bool
-	blobKey  [sha256.Size]byte
-	blobSize int
+	blob *blobRef
+}
+
+// blobRef says which blob a record's data is.
+type blobRef struct {
+	key  [sha256.Size]byte
+	size int
 }
 
 // appendRecord writes f behind dst. Its time is told from last, the time of the
@@ -104,13 +107,9 @@ func (p *parser) record(r *record, last time.Duration) {
 		}
 		return
 	}
-	r.blob = true
-	copy(r.blobKey[:], p.bytes(sha256.Size))
-	if length>>1 > maxData {
-		p.bad = true
-		return
-	}
-	r.blobSize = int(length >> 1)
+	r.blob = &blobRef{size: int(min(length>>1, maxData+1))}
+	copy(r.blob.key[:], p.bytes(sha256.Size))
+	p.bad = p.bad || r.blob.size > maxData
 }
 
 // end returns an error unless exactly everything was read.

@@ -32,7 +32,7 @@ func FuzzRecord(f *testing.F) {
 			return r, p.end() == nil
 		}
 		r, ok := read(text)
-		if !ok || r.blob {
+		if !ok || r.blob != nil {
 			return
 		}
 		again, ok := read(appendRecord(nil, &r.Frame, time.Second, nil))
@@ -102,6 +102,7 @@ func FuzzCheckPages(f *testing.F) {
 		at %= uint32(len(file) - 8)
 		native.PutUint64(file[at:], native.Uint64(file[at:])^bits)
 		checkPages(bytes.NewReader(file), int64(len(file)))
+		copy(file[pageHeader+8:pageHeader+12], good[pageHeader+8:])
 		editMetas(file, func([]byte) {}) // so that damage there is believed
 		checkPages(bytes.NewReader(file), int64(len(file)))
 	})

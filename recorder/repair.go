@@ -128,8 +128,8 @@ func (r *rebuild) block(b *builder, first capture.Position) error {
 			continue
 		}
 		f := rec.Frame
-		if rec.blob {
-			if f.Data = r.blob(rec); f.Data == nil {
+		if rec.blob != nil {
+			if f.Data = r.blob(rec.blob); f.Data == nil {
 				f.Flags |= capture.Cut
 				r.report.Cut = append(r.report.Cut, f.Position)
 			}
@@ -144,8 +144,8 @@ func (r *rebuild) block(b *builder, first capture.Position) error {
 	return nil
 }
 
-func (r *rebuild) blob(rec *record) []byte {
-	at, ok := r.blobs[rec.blobKey]
+func (r *rebuild) blob(ref *blobRef) []byte {
+	at, ok := r.blobs[ref.key]
 	if !ok {
 		return nil
 	}
@@ -153,8 +153,8 @@ func (r *rebuild) blob(rec *record) []byte {
 	if err != nil {
 		return nil
 	}
-	data, err := decodeBlob(r.decoder, rec.blobKey[:], value)
-	if err != nil || len(data) != rec.blobSize {
+	data, err := decodeBlob(r.decoder, ref.key[:], value)
+	if err != nil || len(data) != ref.size {
 		return nil
 	}
 	return data
