@@ -45,7 +45,7 @@ type glimpse struct {
 	from    int32  // what it adds to its row's text
 	length  int32
 	size    int32
-	dir   capture.Direction
+	dir     capture.Direction
 	wanted  bool // the filter wants it
 	finding bool
 }
@@ -53,7 +53,7 @@ type glimpse struct {
 // pause is a time before a row in which nothing came, or a person was waited
 // for.
 type pause struct {
-	took  time.Duration
+	Wait
 	human bool
 }
 
@@ -181,11 +181,11 @@ func (f *film) began(r *Row, m *Moment, waited bool) {
 	switch gap := m.At() - f.lastAt; {
 	case waited:
 		w := f.timeline.Waits[len(f.timeline.Waits)-1]
-		if took := w.End - w.Start; took > 0 {
-			f.pauses[r] = pause{took, true}
+		if w.End > w.Start {
+			f.pauses[r] = pause{w, true}
 		}
 	case r.Index > 0 && f.filter == nil && gap > stallAfter:
-		f.pauses[r] = pause{took: gap}
+		f.pauses[r] = pause{Wait: Wait{Start: f.lastAt, End: m.At()}}
 	}
 	if r.Kind == KindTodos {
 		if before := f.lastTodos[r.Thread]; before != nil {

@@ -1,0 +1,191 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"tapedeck/inspector"
+)
+
+// Options configure [Run]. The zero value is ready to use.
+type Options struct {
+	// Screen configures what is shown.
+	Screen inspector.ScreenOptions
+	// NoColor shows everything without colour, as NO_COLOR asks.
+	NoColor bool
+	// Save keeps what the user copied in a file and returns the file's name,
+	// since many terminals do not take a copy. With nil, it is kept nowhere.
+	Save func(text string) (file string, err error)
+}
+
+// ErrNoTerminal is returned when there is no terminal that could show screens.
+var ErrNoTerminal = errors.New("no terminal to show screens in")
+
+// Run shows source until the user leaves or ctx ends. It blocks. Signals are
+// the caller's: they should end ctx.
+func Run(ctx context.Context, source inspector.Source, o Options) error {
+	if term := os.Getenv("TERM"); term == "dumb" {
+		return fmt.Errorf("%w: TERM is %q", ErrNoTerminal, term)
+	}
+	terminal, err := tcell.NewScreen()
+	if err == nil {
+		err = terminal.Init()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrNoTerminal, err)
+	}
+	return show(ctx, terminal, source, o)
+}
+
+// drawEvery is the time between two drawings: what comes faster is drawn at
+// once.
+const drawEvery = time.Second / 20
+
+// show runs the loop on a terminal that was set up, and restores it.
+func show(ctx context.Context, terminal tcell.Screen, source inspector.Source, o Options) error {
+	defer restore(terminal)
+	terminal.EnablePaste()
+	terminal.EnableMouse(tcell.MouseButtonEvents)
+	ctx, cancel := context.WithCancel(ctx)
+	screen := inspector.NewScreen(ctx, source, o.Screen)
+	l := &loop{terminal: terminal, screen: screen, palette: newPalette(terminal.Colors(), o.NoColor), save: o.Save}
+	events, quit, ended := make(chan tcell.Event), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		terminal.ChannelEvents(events, quit)
+	}()
+	defer func() {
+		cancel()
+		screen.Close()
+		close(quit)
+		for range events { // until ChannelEvents has seen quit
+		}
+		<-ended
+	}()
+	l.resize()
+	return l.run(ctx, events)
+}
+
+// restore gives the terminal back. A panic goes on after it, so that its text
+// is seen.
+func restore(terminal tcell.Screen) {
+	fault := recover()
+	terminal.Fini()
+	if fault != nil {
+		panic(fault)
+	}
+}
+
+// loop is what the goroutine of Run holds.
+type loop struct {
+	terminal tcell.Screen
+	screen   *inspector.Screen
+	palette  *palette
+	save     func(string) (string, error)
+	pasting  bool
+	dirty    bool
+}
+
+// run waits for whatever comes first and draws at most every drawEvery.
+func (l *loop) run(ctx context.Context, events <-chan tcell.Event) error {
+	tick := time.NewTicker(drawEvery)
+	defer tick.Stop()
+	l.draw()
+	drawn := time.Now()
+	ready := make(chan struct{})
+	close(ready)
+	for !l.screen.Done() {
+		var step <-chan struct{} // work of the screen's own, when nothing else is to do
+		if !l.screen.Idle() {
+			step = ready
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-events:
+			if !ok {
+				return fmt.Errorf("%w: it was closed", ErrNoTerminal)
+			}
+			l.event(e)
+			if time.Since(drawn) >= drawEvery { // a key is answered at once
+				l.draw()
+				drawn = time.Now()
+			}
+		case n := <-l.screen.News():
+			l.screen.Take(n)
+			l.dirty = true
+		case <-step:
+			l.screen.Step()
+			l.dirty = true
+		case now := <-tick.C:
+			if l.dirty || l.screen.Clock() && now.Sub(drawn) >= time.Second {
+				l.draw()
+				drawn = now
+			}
+		}
+	}
+	return nil
+}
+
+// event gives the screen what the terminal says.
+func (l *loop) event(e tcell.Event) {
+	switch e := e.(type) {
+	case *tcell.EventResize:
+		l.terminal.Sync()
+		l.resize()
+	case *tcell.EventPaste:
+		l.pasting = e.Start()
+	case *tcell.EventKey:
+		if k := stroke(e); !l.pasting || e.Key() == tcell.KeyRune {
+			l.key(k)
+		}
+	case *tcell.EventMouse:
+		switch {
+		case e.Buttons()&tcell.WheelUp != 0:
+			l.screen.Scroll(-3)
+		case e.Buttons()&tcell.WheelDown != 0:
+			l.screen.Scroll(3)
+		default:
+			return
+		}
+	default:
+		return
+	}
+	l.dirty = true
+}
+
+func (l *loop) key(k inspector.Stroke) {
+	l.screen.Key(k)
+	if text, ok := l.screen.Copied(); ok {
+		l.copy(text)
+	}
+}
+
+// maxClipboard is what terminals take at most in one escape sequence.
+const maxClipboard = 74_994
+
+// copy gives a text to the terminal's clipboard, and to a file: no terminal
+// says whether it took it.
+func (l *loop) copy(text string) {
+	said := "copied " + inspector.FormatSize(int64(len(text)))
+	if len(text)*4/3 > maxClipboard {
+		said = "too long for the clipboard of a terminal: " + inspector.FormatSize(int64(len(text)))
+	} else {
+		l.terminal.SetClipboard([]byte(text))
+	}
+	if l.save != nil {
+		if file, err := l.save(text); err != nil {
+			said += "; no file: " + err.Error()
+		} else {
+			said += ", and wrote it to " + file
+		}
+	}
+	l.screen.Say(said)
+}
+
+func (l *loop) resize() { l.screen.Resize(l.terminal.Size()) }
