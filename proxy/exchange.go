@@ -162,7 +162,7 @@ func (x *exchange) keep(b *body, p []byte) {
 		b.data = append(b.data, keep...)
 		return
 	}
-	if x.status == http.StatusBadRequest && len(b.data) < maxRefusal {
+	if b == &x.down && x.status == http.StatusBadRequest && len(b.data) < maxRefusal {
 		b.data = append(b.data, keep...)
 	}
 	if b.kept > x.limit { // said already that the rest is cut

@@ -15,9 +15,12 @@ type Gate interface {
 	// directions of many connections at once, in order for each direction of a
 	// connection, and holds that direction up until it returns.
 	//
-	// The attachments of a binary event share the fate of its header without
-	// being asked about. A message over Config.BodyLimit cannot be held: it
-	// passes unasked.
+	// A Socket.IO event with binary attachments is one message in several: all
+	// of them are asked about and held until the last has come, and if one is
+	// withheld, all are. Two things cannot be held and pass whatever the verdict
+	// on what follows: an event of more than Config.BodyLimit bytes in all, and
+	// one whose attachments come in a later polling body. A single message over
+	// that limit passes unasked.
 	Judge(f *capture.Frame) Verdict
 }
 
@@ -50,56 +53,71 @@ type answer struct {
 // carries it at the moment.
 type gateState struct {
 	mu      sync.Mutex
-	ways    [capture.FromGateway + 1]attachments
+	ways    [capture.FromGateway + 1]event
 	answers []answer // for the client's next poll
 }
 
-// attachments are those that a binary event still lacks.
-type attachments struct {
-	left     int
-	withheld bool // as their header was
+// event is a binary event whose attachments have not all come.
+type event struct {
+	left int // attachments to come
+	fate fate
 }
+
+// fate is what became of the parts of an event that have come.
+type fate uint8
+
+const (
+	held fate = iota
+	passed
+	withheld
+)
+
+// role is what a packet is to the binary event under way.
+type role uint8
+
+const (
+	alone      role = iota // a message of its own
+	beat                   // no message: a heartbeat, which may come between
+	header                 // the beginning of an event with attachments
+	attachment             // one of those
+)
 
 // maxAttachments is where the number in a header stops being believed.
 const maxAttachments = 1 << 20
 
-// judge asks gate about f. Packet is whether f's data is an Engine.IO packet.
-func (g *gateState) judge(gate Gate, f *capture.Frame, packet bool) Verdict {
-	if packet {
-		if v, decided := g.attachment(f); decided {
-			return v
-		}
-	}
-	v := gate.Judge(f)
-	if packet {
-		g.mu.Lock()
-		g.ways[f.Direction] = attachments{left: attachmentCount(f.Data), withheld: v.Withhold && v.Replace == nil}
-		g.mu.Unlock()
-	}
-	return v
-}
-
-// attachment decides about f if it is the attachment of a binary event.
-func (g *gateState) attachment(f *capture.Frame) (Verdict, bool) {
+// follow returns what f is to the event under way in its direction, and the
+// event as it is after it.
+func (g *gateState) follow(f *capture.Frame) (role, event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	a := &g.ways[f.Direction]
+	e := &g.ways[f.Direction]
 	binary := f.Kind == capture.Binary || len(f.Data) > 0 && f.Data[0] == 'b'
-	if a.left == 0 || !binary {
-		return Verdict{}, a.left > 0 && !isMessage(f.Data) // a heartbeat between them
+	switch {
+	case binary && e.left > 0:
+		e.left--
+		return attachment, *e
+	case !binary && !isMessage(f.Data):
+		return beat, *e
 	}
-	a.left--
-	if !a.withheld {
-		return Verdict{}, true
+	*e = event{left: attachmentCount(f.Data)}
+	if e.left > 0 {
+		return header, *e
 	}
-	return Verdict{Withhold: true, Deed: capture.Deed{Did: "refused", Text: "an attachment of the message before it"}}, true
+	return alone, *e
+}
+
+// settle says what became of the event under way in the direction dir.
+func (g *gateState) settle(dir capture.Direction, f fate) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ways[dir].fate = f
 }
 
 // free reports whether a message may stand next in the direction dir.
 func (g *gateState) free(dir capture.Direction) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.ways[dir].left == 0 || g.ways[dir].withheld
+	return g.ways[dir].left == 0 || g.ways[dir].fate != passed
 }
 
 func (g *gateState) wait(a []answer) {

@@ -105,11 +105,11 @@ func TestGateTakesOutAMessage(t *testing.T) {
 	}
 }
 
-// Trap 15: an answer does not come between a binary event and its attachments,
-// and the attachments of a refused event are refused with it.
-func TestGateKeepsAttachmentsTogether(t *testing.T) {
+// A binary event is judged whole: nothing of it passes before its last part has
+// come, and all of it is refused with any part.
+func TestGateJudgesBinaryEventsWhole(t *testing.T) {
 	header, part := fromGateway(capture.Text, `451-["b",{"_placeholder":true,"num":0}]`), fromGateway(capture.Binary, "\x01")
-	beat := fromGateway(capture.Text, "2")
+	beat, no := fromGateway(capture.Text, "2"), fromGateway(capture.Text, `42["no"]`)
 	end := fromClient(capture.Text, "3")
 	upstream := script(t, func(conn net.Conn, r *bufio.Reader) {
 		conn.Write(header)
@@ -118,15 +118,45 @@ func TestGateKeepsAttachmentsTogether(t *testing.T) {
 	})
 	address, tape := start(t, upstream, gated)
 	conn, r, _ := dialSocket(t, address, eioTarget)
-	expect(t, r, header)
-	conn.Write(fromClient(capture.Text, `452-["bad",{"_placeholder":true,"num":0},{"_placeholder":true,"num":1}]`))
+	conn.Write(fromClient(capture.Text, `452-["x",{"_placeholder":true,"num":0},{"_placeholder":true,"num":1}]`))
 	conn.Write(fromClient(capture.Binary, "\x02"))
-	conn.Write(fromClient(capture.Binary, "\x03"))
+	conn.Write(fromClient(capture.Binary, "bad"))
+	expect(t, r, no)
 	conn.Write(end)
-	expect(t, r, slices.Concat(beat, part, fromGateway(capture.Text, `42["no"]`)))
-	frames := tape.wait(t, 1, func(f *capture.Frame) bool { return f.Kind == capture.Text && f.Flags.Has(capture.Injected) })
+	expect(t, r, slices.Concat(beat, header, part))
+	frames := tape.wait(t, 2, sent(capture.FromGateway, capture.Binary, capture.Text))
 	if n := len(filter(frames, func(f *capture.Frame) bool { return f.Flags.Has(capture.Withheld) })); n != 3 {
 		t.Errorf("%d frames withheld, want 3:\n%s", n, list(frames))
+	}
+}
+
+// Trap 15: where an event is too long to be held, an answer waits for its last
+// attachment.
+func TestGateKeepsAttachmentsTogether(t *testing.T) {
+	header, part := fromGateway(capture.Text, `452-["b",{"_placeholder":true,"num":0},{"_placeholder":true,"num":1}]`), fromGateway(capture.Binary, strings.Repeat("x", 80))
+	end := fromClient(capture.Text, "3")
+	upstream := script(t, func(conn net.Conn, r *bufio.Reader) {
+		conn.Write(slices.Concat(header, part))
+		expect(t, r, end)
+		conn.Write(part)
+	})
+	address, _ := start(t, upstream, func(c *Config) { c.Gate, c.BodyLimit = strict, 100 })
+	conn, r, _ := dialSocket(t, address, eioTarget)
+	expect(t, r, slices.Concat(header, part))
+	conn.Write(slices.Concat(fromClient(capture.Text, `42["bad"]`), end))
+	expect(t, r, slices.Concat(part, fromGateway(capture.Text, `42["no"]`)))
+}
+
+// Half an event passes as far as it came.
+func TestGatePassesHalfAnEvent(t *testing.T) {
+	header := fromGateway(capture.Text, `451-["b",{"_placeholder":true,"num":0}]`)
+	upstream := rawGateway(t, func(head string, conn net.Conn, r *bufio.Reader) {
+		conn.Write(append([]byte(accept(head)), header...))
+	})
+	address, _ := start(t, upstream, gated)
+	_, r, _ := dialSocket(t, address, eioTarget)
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, header) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

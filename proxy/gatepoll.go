@@ -137,29 +137,78 @@ type judged struct {
 
 // judgeBody asks the gate about the packets of a body.
 func (p *Proxy) judgeBody(x *exchange, dir capture.Direction, data []byte) (j judged) {
+	gate := &x.conn.gate
+	var packets []polled
+	first := -1 // the header of the event under way
 	for packet := range bytes.SplitSeq(data, []byte{separator}) {
 		f := x.frame(capture.Polling, dir)
 		f.At, f.Data, f.Size = p.tap.now(), packet, int64(len(packet))
-		v := x.conn.gate.judge(p.cfg.Gate, &f, true)
-		if !v.passes() {
-			j.changed = true
-			j.deeds = append(j.deeds, v.Deed)
-			for _, text := range v.Answers {
-				j.replies = append(j.replies, answer{text: text, rule: v.Deed.Rule})
-			}
-			if packet = v.Replace; packet == nil {
-				continue
-			}
+		part, e := gate.follow(&f)
+		q := polled{packet: packet, verdict: p.cfg.Gate.Judge(&f), header: -1}
+		switch {
+		case part == header:
+			first = len(packets)
+			q.header = first
+		case part == attachment && e.fate == held:
+			q.header = first
+		case part == attachment:
+			// What became of its header is done. The same becomes of it.
+			q.verdict = Verdict{Withhold: e.fate == withheld, Deed: capture.Deed{Did: "refused", Text: "an attachment of a message before it"}}
 		}
-		if len(j.rest) > 0 {
-			j.rest = append(j.rest, separator)
+		packets = append(packets, q)
+	}
+	for i := range packets {
+		if h := packets[i].header; h >= 0 && packets[i].verdict.Withhold {
+			packets[h].refused = true
 		}
-		j.rest = append(j.rest, packet...)
+	}
+	if first >= 0 {
+		// What its attachments in a later body become.
+		if packets[first].refused {
+			gate.settle(dir, withheld)
+		} else {
+			gate.settle(dir, passed)
+		}
+	}
+	for i := range packets {
+		q := &packets[i]
+		j.add(q, q.header >= 0 && packets[q.header].refused)
 	}
 	if !j.changed {
 		j.rest = data // also if it was odd, such as empty packets
 	}
 	return j
+}
+
+// polled is a packet of a body.
+type polled struct {
+	packet  []byte
+	verdict Verdict
+	header  int  // the index of the header of its event, or its own; else -1
+	refused bool // of a header: the event is refused
+}
+
+// add adds what is to be sent of q. Refused is whether the event that it is a
+// part of is refused.
+func (j *judged) add(q *polled, refused bool) {
+	v := &q.verdict
+	if refused || !v.passes() {
+		j.changed = true
+		if v.Deed.Did != "" {
+			j.deeds = append(j.deeds, v.Deed)
+		}
+		for _, text := range v.Answers {
+			j.replies = append(j.replies, answer{text: text, rule: v.Deed.Rule})
+		}
+		if refused || v.Replace == nil {
+			return
+		}
+		q.packet = v.Replace
+	}
+	if len(j.rest) > 0 {
+		j.rest = append(j.rest, separator)
+	}
+	j.rest = append(j.rest, q.packet...)
 }
 
 // replaced puts a body on the tape as it came and, if something of it is left,

@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"bytes"
+	"slices"
+
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/wire"
 )
@@ -30,25 +33,102 @@ func (w *way) judge() []byte {
 	return out
 }
 
-// judgeMessage asks the gate about m and does as it says.
+// judgeMessage asks the gate about m, and does as it says when the last part of
+// what m belongs to has come.
 func (w *way) judgeMessage(m *wire.Message) {
 	f := w.frame(m.Kind, m.Payload)
 	f.Flags, f.Size, f.At = m.Flags, m.Size, w.s.p.tap.now()
-	v := w.s.conn.gate.judge(w.s.p.cfg.Gate, &f, w.s.packets)
-	if v.passes() {
-		w.record(m, 0)
-		w.out = append(w.out, m.Raw...)
+	gate := &w.s.conn.gate
+	part, e := alone, event{}
+	if w.s.packets {
+		part, e = gate.follow(&f)
+	}
+	if part == header || part == alone {
+		w.passParts() // of an event that this one has broken off
+	}
+	v := w.s.p.cfg.Gate.Judge(&f)
+	switch {
+	case part == header || part == attachment && e.fate == held:
+		w.hold(m, v)
+		if e.left == 0 {
+			w.decideParts()
+		} else if w.heldBytes > w.s.p.cfg.BodyLimit {
+			w.passParts()
+			gate.settle(w.dir, passed)
+		}
+	case part == attachment && e.fate == withheld:
+		w.record(m, capture.Withheld)
+	case part == attachment || v.passes():
+		w.pass(m)
+	default:
+		w.refuse(m, &v)
+	}
+}
+
+// part is a part of a binary event that is held.
+type part struct {
+	message wire.Message
+	verdict Verdict
+}
+
+// hold keeps m until its event is whole.
+func (w *way) hold(m *wire.Message, v Verdict) {
+	kept := *m
+	kept.Payload, kept.Raw = bytes.Clone(m.Payload), bytes.Clone(m.Raw)
+	w.parts = append(w.parts, part{kept, v})
+	w.heldBytes += len(kept.Raw)
+}
+
+// decideParts does as the gate says of a whole event: what is refused in part is
+// refused in all.
+func (w *way) decideParts() {
+	refused := slices.IndexFunc(w.parts, func(p part) bool { return p.verdict.Withhold && p.verdict.Replace == nil })
+	if refused < 0 {
+		w.passParts()
 		return
 	}
-	of := w.record(m, capture.Withheld)
-	d := v.Deed
-	d.Of = of
+	first := w.record(&w.parts[0].message, capture.Withheld)
+	for i := 1; i < len(w.parts); i++ {
+		w.record(&w.parts[i].message, capture.Withheld)
+	}
+	w.say(&w.parts[refused].verdict, first, 0)
+	w.parts, w.heldBytes = nil, 0
+}
+
+// passParts sends on what is held of an event.
+func (w *way) passParts() {
+	for i := range w.parts {
+		if p := &w.parts[i]; p.verdict.Replace != nil {
+			w.refuse(&p.message, &p.verdict)
+		} else {
+			w.pass(&p.message)
+		}
+	}
+	w.parts, w.heldBytes = nil, 0
+}
+
+// pass sends m on.
+func (w *way) pass(m *wire.Message) {
+	w.record(m, w.withheld())
+	w.out = append(w.out, m.Raw...)
+}
+
+// refuse withholds m, sends what is to stand in its place, and tells both.
+func (w *way) refuse(m *wire.Message, v *Verdict) {
+	of, sent := w.record(m, capture.Withheld), capture.Position(0)
 	if v.Replace != nil {
 		edited := w.frame(m.Kind, v.Replace)
 		edited.Flags = capture.Injected
-		d.Sent = w.s.p.tap.put(edited)
+		sent = w.s.p.tap.put(edited)
 		w.out = appendFrame(w.out, w.dir, m.Kind, v.Replace)
 	}
+	w.say(v, of, sent)
+}
+
+// say puts the gate's deed on the tape, and its answers on their way.
+func (w *way) say(v *Verdict, of, sent capture.Position) {
+	d := v.Deed
+	d.Of, d.Sent = of, sent
 	w.s.x.act(d)
 	for _, text := range v.Answers {
 		w.replies = append(w.replies, answer{text: text, of: of, rule: d.Rule})

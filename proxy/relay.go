@@ -31,14 +31,16 @@ type way struct {
 	leaving atomic.Bool // the proxy stops
 	// writing is held by whoever writes to dst, since what is written to a
 	// WebSocket must not mix. It guards what follows.
-	writing  sync.Mutex
-	answered bool     // src sent a Close frame
-	border   bool     // what was written ends with a message
-	shut     bool     // a Close frame was sent, by us or by src: nothing may follow
-	said     bool     // and it was ours
-	out      []byte   // of a gated way: what is to be written
-	waiting  []answer // of a gated way: for dst, at the next border
-	replies  []answer // of a gated way: for src
+	writing   sync.Mutex
+	answered  bool     // src sent a Close frame
+	border    bool     // what was written ends with a message
+	shut      bool     // a Close frame was sent, by us or by src: nothing may follow
+	said      bool     // and it was ours
+	out       []byte   // of a gated way: what is to be written
+	waiting   []answer // of a gated way: for dst, at the next border
+	replies   []answer // of a gated way: for src
+	parts     []part   // of a gated way: a binary event that is not whole
+	heldBytes int
 }
 
 // run passes src's bytes to dst until src ends, or dst does.
@@ -201,6 +203,9 @@ func (w *way) frame(kind capture.Kind, data []byte) capture.Frame {
 // broken.
 func (w *way) end(err error) {
 	w.writing.Lock()
+	w.out = w.out[:0]
+	w.passParts()
+	w.write(w.out)
 	w.scan.End()
 	for m := w.scan.Next(); m != nil; m = w.scan.Next() {
 		w.record(m, w.withheld())
