@@ -73,7 +73,8 @@ func (l *loader) exchange(f *capture.Frame) {
 // has no answer.
 func (s *Source) Answer(r *http.Request) http.Handler {
 	path, m := s.recordedPath(r.URL.EscapedPath())
-	query := s.recordedQuery(r.URL.RawQuery)
+	query, other := s.recordedQuery(r.URL.RawQuery)
+	m = cmp.Or(m, other)
 	method := r.Method
 	if method == http.MethodHead && !s.has(http.MethodHead, path) {
 		method = http.MethodGet
@@ -136,17 +137,18 @@ func (s *Source) recordedPath(path string) (string, *binding) {
 	return strings.Join(parts, "/"), of
 }
 
-func (s *Source) recordedQuery(query string) string {
+func (s *Source) recordedQuery(query string) (string, *binding) {
+	var of *binding
 	parts := strings.Split(query, "&")
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		if plain, err := url.QueryUnescape(value); err == nil && plain != "" {
 			if id, m := s.recordedID(plain); m != nil {
-				parts[i] = name + "=" + url.QueryEscape(id)
+				parts[i], of = name+"="+url.QueryEscape(id), m
 			}
 		}
 	}
-	return strings.Join(parts, "&")
+	return strings.Join(parts, "&"), of
 }
 
 func (s *Source) recordedID(live string) (string, *binding) {

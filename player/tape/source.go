@@ -121,11 +121,11 @@ type Source struct {
 	kids    map[string]*thread // those of background tasks
 	options Options
 
-	mu       sync.Mutex // protects following; taken last
-	next     int        // the thread that the next unknown one is taken for
+	mu       sync.Mutex            // protects following; taken last
+	next     int                   // the thread that the next unknown one is taken for
 	children map[string]child      // by live thread
 	bindings map[string][]*binding // by live thread
-	served   map[string]int // answers over HTTP, by what was asked
+	served   map[string]int        // answers over HTTP, by what was asked
 	misses   int
 }
 

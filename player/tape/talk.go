@@ -200,6 +200,9 @@ func (l *loader) history(s *socket, t *thread, payload []byte) {
 		seen.messages = append(seen.messages, l.keep(m.Raw))
 	}
 	untouched := t.current == nil && len(t.root.items) == 0
+	if g := t.now(); !h.Replaying && g != t.root && g.run != "" {
+		g.lost()
+	}
 	if untouched && t.past == nil {
 		t.past = seen
 	} else {
@@ -211,9 +214,6 @@ func (l *loader) history(s *socket, t *thread, payload []byte) {
 	if h.Replaying {
 		l.replayed(s, t, h, untouched)
 		return
-	}
-	if g := t.now(); g != t.root && g.run != "" && !g.over {
-		g.lost()
 	}
 	if untouched && h.PendingInterrupt != nil {
 		l.openDecision(t, h.PendingInterrupt)
