@@ -41,17 +41,26 @@ func goodTape(t testing.TB) ([]byte, []capture.Frame) {
 	return text, all
 }
 
-// pageOf returns the first page with the flag and at least n entries.
-func pageOf(t *testing.T, tape []byte, flag uint16, n int) []byte {
+// rootPage returns the page with the buckets that is in use.
+func rootPage(tape []byte) []byte {
+	size := uint64(native.Uint32(tape[pageHeader+8:]))
+	root := liveRoot(tape)
+	return tape[root*size : (root+1)*size]
+}
+
+// branchPage returns a branch page that is in use: the root of a bucket's tree.
+func branchPage(t *testing.T, tape []byte) []byte {
 	t.Helper()
-	size := int(native.Uint32(tape[pageHeader+8:]))
-	for at := 2 * size; at < len(tape); at += size {
-		if page := tape[at : at+size]; native.Uint16(page[8:]) == flag && int(native.Uint16(page[10:])) >= n &&
-			native.Uint64(page) == uint64(at/size) {
+	size := uint64(native.Uint32(tape[pageHeader+8:]))
+	root := rootPage(tape)
+	for i := range int(native.Uint16(root[10:])) {
+		e := root[pageHeader+i*pageElement:]
+		id := native.Uint64(e[native.Uint32(e[4:])+native.Uint32(e[8:]):])
+		if page := tape[id*size : (id+1)*size]; id != 0 && native.Uint16(page[8:]) == pageBranch {
 			return page
 		}
 	}
-	t.Fatalf("no page has flag %d and %d entries", flag, n)
+	t.Fatal("no bucket has a branch")
 	return nil
 }
 
@@ -99,21 +108,18 @@ func TestRefused(t *testing.T) {
 			return tape
 		}, ErrDamaged, "neither of its two first pages"},
 		{"a page below itself", func(t *testing.T, tape []byte) []byte {
-			page := pageOf(t, tape, pageBranch, 2)
-			for i := range 2 { // whichever is in use
-				native.PutUint64(page[pageHeader+i*pageElement+8:], native.Uint64(page))
-			}
+			page := branchPage(t, tape)
+			native.PutUint64(page[pageHeader+8:], native.Uint64(page))
 			return tape
 		}, ErrDamaged, "page"},
 		{"the root below itself", func(t *testing.T, tape []byte) []byte {
-			root := liveRoot(tape)
-			page := tape[root*uint64(pageSize):]
+			page := rootPage(tape)
 			// Its first bucket that has a tree gets the root as its tree.
 			for i := range int(native.Uint16(page[10:])) {
 				e := page[pageHeader+i*pageElement:]
 				value := e[native.Uint32(e[4:])+native.Uint32(e[8:]):]
 				if native.Uint64(value) != 0 {
-					native.PutUint64(value, root)
+					native.PutUint64(value, liveRoot(tape))
 					return tape
 				}
 			}
@@ -147,11 +153,8 @@ func TestRefused(t *testing.T) {
 			return append(tape, free...)
 		}, ErrDamaged, "is free and in use"},
 		{"keys out of order", func(t *testing.T, tape []byte) []byte {
-			page := pageOf(t, tape, pageLeaf, 9) // the root, with the buckets
-			e := page[pageHeader:]
-			e[native.Uint32(e[4:])] = 'z'
-			root := liveRoot(tape)
-			copy(tape[root*uint64(pageSize)+8:(root+1)*uint64(pageSize)], page[8:])
+			e := rootPage(tape)[pageHeader:]
+			e[native.Uint32(e[4:])] = 'z' // its first key
 			return tape
 		}, ErrDamaged, "out of order"},
 		{"no buckets", func(t *testing.T, tape []byte) []byte {
