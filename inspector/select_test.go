@@ -114,8 +114,8 @@ func TestEmpty(t *testing.T) {
 		want    string
 	}{
 		{"no tape", capture.Session{}, "Start with: tapedeck proxy -u"},
-		{"waiting", capture.Session{ID: 1, Listen: "127.0.0.1:8080", Gateway: "https://gw.example"}, "point the app at http://127.0.0.1:8080 in place of https://gw.example"},
-		{"other traffic", capture.Session{ID: 1, Listen: "127.0.0.1:8080", First: 1, Last: 9}, "9 frames passed at http://127.0.0.1:8080"},
+		{"waiting", capture.Session{ID: 1, Live: true, Listen: "127.0.0.1:8080", Gateway: "https://gw.example"}, "point the app at http://127.0.0.1:8080 in place of https://gw.example"},
+		{"other traffic", capture.Session{ID: 1, Live: true, Listen: "127.0.0.1:8080", First: 1, Last: 9}, "9 frames passed at http://127.0.0.1:8080"},
 		{"over", capture.Session{ID: 1, Ended: began, Clean: true}, "session 1 held no run:event"},
 	} {
 		var out, talk bytes.Buffer
@@ -160,9 +160,9 @@ func TestIncomplete(t *testing.T) {
 		want    string
 	}{
 		{capture.Session{ID: 3, Fault: "disk\x1b full"}, `Session 3 is incomplete: disk\x1b full`},
-		{capture.Session{ID: 3, Ended: began}, "Session 3 was cut off"},
+		{capture.Session{ID: 3}, "Session 3 was cut off"},
 		{capture.Session{ID: 3, Ended: began, Clean: true, Last: 9, Judged: 4}, "Session 3 is judged up to #4 of #9"},
-		{capture.Session{ID: 3}, ""},
+		{capture.Session{ID: 3, Live: true}, ""},
 		{capture.Session{ID: 3, Ended: began, Clean: true, Last: 9, Judged: 9}, ""},
 	} {
 		if got := Incomplete(&tt.session); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {

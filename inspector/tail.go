@@ -30,7 +30,7 @@ func (v *View) Tail(ctx context.Context, o TailOptions) error {
 		return nothing{NoRuns(nil)}
 	}
 	s := &sessions[len(sessions)-1]
-	if s.Ended.IsZero() {
+	if s.Live {
 		v.talk("Following session %d at %s; end with Ctrl-C.", s.ID, address(s.Listen))
 	}
 	t := v.newTail(s, o)
@@ -45,7 +45,7 @@ func (v *View) Tail(ctx context.Context, o TailOptions) error {
 			return err
 		}
 	}
-	return t.finish(!s.Ended.IsZero())
+	return t.finish(!s.Live)
 }
 
 // tail prints a session as it is followed.

@@ -128,7 +128,7 @@ func NoRuns(sessions []capture.Session) string {
 	}
 	s := &sessions[len(sessions)-1]
 	switch {
-	case !s.Ended.IsZero() || s.Listen == "":
+	case !s.Live:
 		return fmt.Sprintf("No runs: session %d held no run:event of a chat gateway. What did pass: tapedeck tail", s.ID)
 	case s.Last > s.First:
 		return fmt.Sprintf("No runs yet, though %s passed at %s. What passed: tapedeck tail", FormatCount(int(s.Last-s.First)+1, "frame"), address(s.Listen))
@@ -158,9 +158,9 @@ func Incomplete(s *capture.Session) string {
 	switch {
 	case s.Fault != "":
 		return fmt.Sprintf("Session %d is incomplete: %s", s.ID, Clean(s.Fault))
-	case !s.Clean && !s.Ended.IsZero():
+	case !s.Clean && !s.Live:
 		return fmt.Sprintf("Session %d was cut off: its last moments may be missing", s.ID)
-	case !s.Ended.IsZero() && s.Judged < s.Last:
+	case !s.Live && s.Judged < s.Last:
 		return fmt.Sprintf("Session %d is judged up to #%d of #%d: the rest has no findings yet", s.ID, s.Judged, s.Last)
 	}
 	return ""

@@ -124,6 +124,7 @@ func (r *Reader) Sessions(ctx context.Context) ([]capture.Session, error) {
 			s := &sessions[i]
 			if s.Ended.IsZero() {
 				s.Last = lastOf(tx, s)
+				s.Live = r.tail != nil && i == len(sessions)-1
 			}
 		}
 		return nil

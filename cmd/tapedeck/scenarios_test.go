@@ -103,10 +103,16 @@ func recordAll(t *testing.T, names []string) map[string]*played {
 }
 
 // recordScenario plays s through a proxy onto a tape.
-func recordScenario(s *scenario.Scenario, path string) (err error) {
+func recordScenario(s *scenario.Scenario, path string) error {
+	return recordPlayer(player.Config{Scenario: s.Name, Scenarios: []*scenario.Scenario{s}}, s, "thread-1", path)
+}
+
+// recordPlayer plays the client of s in a thread of a player, through a proxy
+// onto a tape.
+func recordPlayer(cfg player.Config, s *scenario.Scenario, thread, path string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	behind, err := startBackstage(player.Config{Scenario: s.Name, Scenarios: []*scenario.Scenario{s}})
+	behind, err := startBackstage(cfg)
 	if err != nil {
 		return err
 	}
@@ -131,7 +137,7 @@ func recordScenario(s *scenario.Scenario, path string) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(serving, listeners...) }()
 	acted := actor.Play(ctx, s, actor.Options{
-		URL: "http://" + listeners[0].Addr().String(), Thread: "thread-1", Patience: time.Minute, Linger: 3 * time.Second,
+		URL: "http://" + listeners[0].Addr().String(), Thread: thread, Patience: time.Minute, Linger: 3 * time.Second,
 	})
 	end()
 	err = <-served

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tapedeck/player/actor"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +40,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("PROGRAMS", programs)
 			env.Setenv("TAPEDECK_NODE_MODULES", modules)
-			env.Setenv("COLUMNS", "100")
+			env.Setenv("COLUMNS", "160")
 			env.Values[servers{}] = &sync.Map{}
 			return nil
 		},
@@ -49,7 +52,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": serve,
-			"stop":  stop,
+			"end":   end,
+			"act":   act,
 		},
 	})
 }
@@ -80,7 +84,8 @@ type server struct {
 }
 
 // serve VAR PROGRAM ARG…: starts a program, waits until it says where it
-// listens, and sets VAR to that. What it prints is in VAR.out and VAR.err.
+// listens, and sets VAR to that, and VAR_HOST to its host and port. What it
+// prints is in VAR.out and VAR.err.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: serve VAR PROGRAM ARG…")
@@ -88,7 +93,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	name := args[0]
 	s := &server{cmd: exec.Command(lookPath(ts, args[1]), args[2:]...), done: make(chan error, 1)}
 	s.cmd.Dir = ts.MkAbs(".")
-	for _, v := range []string{"PATH", "HOME", "TMPDIR", "PROGRAMS", "TAPEDECK_NODE_MODULES", "COLUMNS", "GOCOVERDIR"} {
+	for _, v := range []string{"PATH", "HOME", "TMPDIR", "PROGRAMS", "TAPEDECK_NODE_MODULES", "COLUMNS"} {
 		s.cmd.Env = append(s.cmd.Env, v+"="+ts.Getenv(v))
 	}
 	var err error
@@ -121,6 +126,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	select {
 	case address := <-ready:
 		ts.Setenv(name, address)
+		ts.Setenv(name+"_HOST", strings.TrimPrefix(address, "http://"))
 	case err := <-s.done:
 		ts.Fatalf("%s ended before it listened: %v\n%s", args[1], err, ts.ReadFile(name+".err"))
 	case <-time.After(30 * time.Second):
@@ -147,9 +153,9 @@ func scanReady(r io.Reader, ready chan<- string) {
 	}
 }
 
-// stop VAR [SIGNAL]: sends a server a signal, INT by default, and waits for it
-// to end. With !, it must end with an error.
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+// end VAR [SIGNAL]: sends a server a signal, INT by default, and waits for it
+// to end: of that signal, or with exit code 0; with !, by another code.
+func end(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
 	signal := syscall.SIGINT
 	if len(args) == 2 {
@@ -157,7 +163,7 @@ func stop(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	v, ok := ts.Value(servers{}).(*sync.Map).LoadAndDelete(args[0])
 	if !ok || signal == 0 {
-		ts.Fatalf("usage: stop VAR [INT|TERM|KILL], with the VAR of a serve")
+		ts.Fatalf("usage: end VAR [INT|TERM|KILL], with the VAR of a serve")
 	}
 	s := v.(*server)
 	ts.Check(s.cmd.Process.Signal(signal))
@@ -165,12 +171,31 @@ func stop(ts *testscript.TestScript, neg bool, args []string) {
 	defer cancel()
 	select {
 	case err := <-s.done:
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == signal {
+			err = nil
+		}
 		if (err != nil) != neg {
 			ts.Fatalf("%s ended with %v\n%s", args[0], err, ts.ReadFile(args[0]+".err"))
 		}
 	case <-ctx.Done():
 		ts.Fatalf("%s does not end", args[0])
 	}
+}
+
+// act URL SCENARIO: plays the client of a scenario on a real socket.
+func act(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: act URL SCENARIO")
+	}
+	s, err := findScenario(args[1])
+	if strings.Contains(args[1], ".yaml") {
+		s, err = findScenario(ts.MkAbs(args[1]))
+	}
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ts.Check(actor.Play(ctx, s, actor.Options{URL: args[0], Thread: "thread-1"}))
 }
 
 // lookPath finds a program on the script's own PATH, where tapedeck is.

@@ -13,18 +13,20 @@ type SessionID uint32
 // Session is one start of the proxy, or one import, on a tape.
 type Session struct {
 	ID      SessionID `json:"id"`
-	Started time.Time `json:"started"`           // wall clock; frames count from here
-	Ended   time.Time `json:"ended,omitzero"`    // zero while it goes on, or when it was killed
-	First   Position  `json:"first"`             // its first frame
-	Last    Position  `json:"last,omitempty"`    // its last frame, as far as is known
-	Source  string    `json:"source"`            // "proxy", "player" or the file imported
-	Gateway string    `json:"gateway"`           // the upstream's address
-	Listen  string    `json:"listen"`            // where clients connected
-	Tool    string    `json:"tool"`              // tapedeck's version
-	Clean   bool      `json:"clean"`             // it was ended, not cut off
-	Fault   string    `json:"fault,omitempty"`   // why the recording is incomplete
-	Secrets bool      `json:"secrets,omitempty"` // nothing was redacted, as --keep-secrets asked
-	Judged  Position  `json:"judged,omitempty"`  // the derived rows reach this far
+	Started time.Time `json:"started"`        // wall clock; frames count from here
+	Ended   time.Time `json:"ended,omitzero"` // zero while it goes on, or when it was killed
+	First   Position  `json:"first"`          // its first frame
+	Last    Position  `json:"last,omitempty"` // its last frame, as far as is known
+	Source  string    `json:"source"`         // "proxy", "player" or the file imported
+	Gateway string    `json:"gateway"`        // the upstream's address
+	Listen  string    `json:"listen"`         // where clients connected
+	Tool    string    `json:"tool"`           // tapedeck's version
+	Clean   bool      `json:"clean"`          // it was ended, not cut off
+	// Live is set by who reads a tape that is being written: the session goes on.
+	Live    bool     `json:"live,omitempty"`
+	Fault   string   `json:"fault,omitempty"`   // why the recording is incomplete
+	Secrets bool     `json:"secrets,omitempty"` // nothing was redacted, as --keep-secrets asked
+	Judged  Position `json:"judged,omitempty"`  // the derived rows reach this far
 }
 
 // Transport is how a connection speaks.

@@ -54,6 +54,9 @@ type socket struct {
 	recovering *socket
 	askedPID   string
 	recovered  bool
+	// parting is a namespace that the client left: what was under way then
+	// still comes, and nobody is to blame for it.
+	parting bool
 
 	hello     hello
 	commands  []*command // latest last

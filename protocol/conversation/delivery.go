@@ -236,6 +236,8 @@ func (s *State) joins(k *socket, r *run, cur *cursor, e *protocol.Envelope) {
 	}
 	const rule = "run-not-started"
 	switch {
+	case k.parting:
+		s.skip(rule, "the client had left, and this was under way to it")
 	case s.lossy || k.conn.partial || k.recovered || k.recovering != nil:
 		s.skip(rule, "the beginning of the connection was not seen")
 	case room == nil || room.asked.IsZero() && !room.started:
@@ -256,6 +258,10 @@ func (s *State) joins(k *socket, r *run, cur *cursor, e *protocol.Envelope) {
 // for, once a thread.
 func (s *State) uninvited(k *socket, r *run, place *room) {
 	const rule = "room-not-joined"
+	if k.parting {
+		s.skip(rule, "the client had left, and this was under way to it")
+		return
+	}
 	if k.conn.partial || k.recovered || k.recovering != nil || s.lossy {
 		s.skip(rule, "the beginning of the connection was not seen")
 		return

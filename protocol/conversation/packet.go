@@ -93,6 +93,9 @@ func (s *State) packet(c *connection, p *wire.Packet, flags capture.Flags) {
 			s.left(k, p.Last)
 			delete(c.sockets, k.namespace)
 			c.latest = nil
+			if p.Direction == capture.FromClient {
+				s.part(c, k)
+			}
 		}
 	case wire.Event, wire.BinaryEvent:
 		name := protocol.Name(p.Name)
@@ -114,6 +117,14 @@ func (s *State) packet(c *connection, p *wire.Packet, flags capture.Flags) {
 		}
 		s.message(k, p, protocol.Message{Name: name, Answer: true, Answers: p.Answers}, flags)
 	}
+}
+
+// part puts in place of a socket that the client left one for what was under way
+// to it. A new CONNECT takes its place in turn.
+func (s *State) part(c *connection, k *socket) {
+	late := newSocket(c, k.namespace)
+	late.judged, late.parting = k.judged, true
+	c.sockets[k.namespace] = late
 }
 
 // connect takes a CONNECT, of either side.

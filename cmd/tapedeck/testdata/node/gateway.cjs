@@ -83,6 +83,8 @@ const stories = {
 };
 
 io.on('connection', (socket) => {
+  const { auth, query, headers } = socket.handshake;
+  console.log(`auth ${auth.token} query ${query.token} header ${headers.authorization}`);
   socket.emit('protocol:hello', hello);
   const refuse = (code, message) => socket.emit('protocol:error', { code, message });
   socket.on('thread:messages', ({ threadId }, ack) => {
