@@ -221,12 +221,17 @@ func (s *Screen) helpLines() []Line {
 			if b.takes != "" {
 				name += " " + b.takes
 			}
-			help := s.look.fit(b.help, max(s.width-42, 10), 0)
-			if s.width < 70 {
-				lines = append(lines, bare(Piece{Key, "  " + pad(strings.Join(keys, " "), 14) + "  "}, Piece{Plain, help}))
-				continue
+			head := []Piece{{Key, "  " + pad(strings.Join(keys, " "), 16)}}
+			if s.width >= 70 {
+				head = append(head, Piece{Dim, pad(name, 24)})
 			}
-			lines = append(lines, bare(Piece{Key, "  " + pad(strings.Join(keys, " "), 14) + "  "}, Piece{Dim, pad(name, 22) + "  "}, Piece{Plain, help}))
+			indent := columns(head)
+			for i, part := range wrap(b.help, s.width-indent-1) {
+				if i > 0 {
+					head = []Piece{{Plain, strings.Repeat(" ", indent)}}
+				}
+				lines = append(lines, bare(append(head, Piece{Plain, part})...))
+			}
 		}
 		lines = append(lines, Line{})
 	}

@@ -3,6 +3,7 @@ package inspector
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -73,16 +74,25 @@ func (l *loader) start(kind jobKind, job func(context.Context, teller)) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	j.busy, j.cancel = true, cancel
 	turn := j.turn
+	tell := func(take func(*Screen)) bool {
+		select {
+		case l.news <- News{kind, turn, take}:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
 	l.wg.Go(func() {
 		defer cancel()
-		job(ctx, func(take func(*Screen)) bool {
-			select {
-			case l.news <- News{kind, turn, take}:
-				return true
-			case <-ctx.Done():
-				return false
+		// A panic goes on where the terminal can be restored before it ends
+		// the process.
+		defer func() {
+			if fault := recover(); fault != nil {
+				text := fmt.Sprintf("%v\n\n%s", fault, debug.Stack())
+				tell(func(*Screen) { panic(text) })
 			}
-		})
+		}()
+		job(ctx, tell)
 	})
 }
 

@@ -303,7 +303,7 @@ func (s *Screen) status() []Piece {
 	}
 	switch {
 	case s.line.frozen && s.isOpen(inTimeline):
-		pieces = append(pieces, Piece{Warn, s.look.glyph("⏸", "=") + " frozen "})
+		pieces = append(pieces, Piece{Warn, s.look.glyph("‖", "=") + " frozen "})
 	case last.Fault != "":
 		pieces = append(pieces, Piece{Bad, s.look.glyph("✖", "x") + " incomplete "})
 	case s.live():
@@ -311,7 +311,7 @@ func (s *Screen) status() []Piece {
 	case Incomplete(last) != "":
 		pieces = append(pieces, Piece{Warn, s.look.glyph("↯", "!") + " cut off "})
 	default:
-		pieces = append(pieces, Piece{Dim, s.look.glyph("◼", "#") + " recorded "})
+		pieces = append(pieces, Piece{Dim, s.look.glyph("■", "#") + " recorded "})
 	}
 	return pieces
 }

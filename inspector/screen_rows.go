@@ -296,6 +296,8 @@ func (s *Screen) glimpseLine(sh *sheet, it item, chosen bool) Line {
 		Piece{Dim, " " + padLeft(FormatSize(int64(g.size)), 7) + "  "})
 	room := s.width - columns(pieces)
 	switch delta := f.delta(it.place); {
+	case delta != "" && it.row.Kind == KindTool: // JSON, which has quotes enough
+		pieces = append(pieces, Piece{Plain, look.fit(delta, room-4, 0)})
 	case delta != "":
 		pieces = append(pieces, Piece{Plain, look.quote(delta, room-4, 0)})
 	case s.line.raw && it.row.ID != "":

@@ -46,39 +46,29 @@ func Run(ctx context.Context, source inspector.Source, o Options) error {
 // once.
 const drawEvery = time.Second / 20
 
-// show runs the loop on a terminal that was set up, and restores it.
+// show runs the loop on a terminal that was set up, and restores it, also when
+// something panics: the panic goes on after it, so that its text is seen.
 func show(ctx context.Context, terminal tcell.Screen, source inspector.Source, o Options) error {
-	defer restore(terminal)
 	terminal.EnablePaste()
 	terminal.EnableMouse(tcell.MouseButtonEvents)
 	ctx, cancel := context.WithCancel(ctx)
+	events := make(chan tcell.Event)
+	go terminal.ChannelEvents(events, nil) // until Fini; it closes events
 	screen := inspector.NewScreen(ctx, source, o.Screen)
-	l := &loop{terminal: terminal, screen: screen, palette: newPalette(terminal.Colors(), o.NoColor), save: o.Save}
-	events, quit, ended := make(chan tcell.Event), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		terminal.ChannelEvents(events, quit)
-	}()
 	defer func() {
+		fault := recover()
 		cancel()
-		screen.Close()
-		close(quit)
-		for range events { // until ChannelEvents has seen quit
+		terminal.Fini()
+		for range events {
 		}
-		<-ended
+		screen.Close()
+		if fault != nil {
+			panic(fault)
+		}
 	}()
+	l := &loop{terminal: terminal, screen: screen, palette: newPalette(terminal.Colors(), o.NoColor), save: o.Save}
 	l.resize()
 	return l.run(ctx, events)
-}
-
-// restore gives the terminal back. A panic goes on after it, so that its text
-// is seen.
-func restore(terminal tcell.Screen) {
-	fault := recover()
-	terminal.Fini()
-	if fault != nil {
-		panic(fault)
-	}
 }
 
 // loop is what the goroutine of Run holds.
@@ -91,18 +81,22 @@ type loop struct {
 	dirty    bool
 }
 
-// run waits for whatever comes first and draws at most every drawEvery.
+// run waits for whatever comes first, and draws at most every drawEvery. When
+// nothing changes, nothing wakes it.
 func (l *loop) run(ctx context.Context, events <-chan tcell.Event) error {
-	tick := time.NewTicker(drawEvery)
-	defer tick.Stop()
-	l.draw()
-	drawn := time.Now()
 	ready := make(chan struct{})
 	close(ready)
-	for !l.screen.Done() {
+	l.draw()
+	for drawn := time.Now(); !l.screen.Done(); {
 		var step <-chan struct{} // work of the screen's own, when nothing else is to do
 		if !l.screen.Idle() {
 			step = ready
+		}
+		var draw <-chan time.Time
+		if l.dirty {
+			draw = time.After(drawEvery - time.Since(drawn))
+		} else if l.screen.Clock() {
+			draw = time.After(time.Second)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,21 +106,15 @@ func (l *loop) run(ctx context.Context, events <-chan tcell.Event) error {
 				return fmt.Errorf("%w: it was closed", ErrNoTerminal)
 			}
 			l.event(e)
-			if time.Since(drawn) >= drawEvery { // a key is answered at once
-				l.draw()
-				drawn = time.Now()
-			}
 		case n := <-l.screen.News():
 			l.screen.Take(n)
 			l.dirty = true
 		case <-step:
 			l.screen.Step()
 			l.dirty = true
-		case now := <-tick.C:
-			if l.dirty || l.screen.Clock() && now.Sub(drawn) >= time.Second {
-				l.draw()
-				drawn = now
-			}
+		case <-draw:
+			l.draw()
+			drawn = time.Now()
 		}
 	}
 	return nil
