@@ -85,6 +85,10 @@ func (p *play) act() {
 		p.gateway.send(p.thread, act)
 	case script.Cut:
 		p.gateway.cut(p.thread, act.Politely)
+		if p.standsNext() { // before a client that was cut can come back
+			p.act()
+			return
+		}
 	case script.Forget:
 		p.gateway.forget(p.run)
 	case script.Open:
@@ -105,6 +109,15 @@ func (p *play) act() {
 	if len(p.cues) == 0 {
 		p.gateway.played(p)
 	}
+}
+
+// standsNext reports whether the next cue, due now, is a wait for a command.
+func (p *play) standsNext() bool {
+	if len(p.cues) == 0 || p.cues[0].At > p.from {
+		return false
+	}
+	_, ok := p.cues[0].Act.(script.Await)
+	return ok
 }
 
 // release goes on with a play that stood still for a command.

@@ -25,6 +25,9 @@ func (s *Source) script(b *binding, g *segment) script.Script {
 	out.Cues = make([]script.Cue, 0, len(g.items))
 	for i := range g.items {
 		item := &g.items[i]
+		if w, ok := item.act.(*wait); ok && w.command == protocol.ThreadMessages {
+			c.last = item.at // how long the client was away is the client's
+		}
 		at := c.time(item.at)
 		if item.act == any(g.cancel) {
 			c.cancelAt = at

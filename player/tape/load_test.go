@@ -190,7 +190,7 @@ func TestScripts(t *testing.T) {
 1s b > 420["thread:messages",{"threadId":"T"}]
 1s b < 430[{"ok":true,"messages":[],"replay":{"envelopes":[{"v":1,"threadId":"T","runId":"R","sequence":1,"event":{"type":"RUN_STARTED"}},{"v":1,"threadId":"T","runId":"R","sequence":2,"event":{"type":"TODOS_SNAPSHOT","todos":[]}}],"truncated":false}}]
 ` + event("2s", "b", "T", "R", 3, "RUN_FINISHED", ""),
-			[]string{"0s remember 0", "0s RUN_STARTED", "200ms cut", "200ms TODOS_SNAPSHOT", "900ms await thread:messages", "1.9s RUN_FINISHED"}},
+			[]string{"0s remember 0", "0s RUN_STARTED", "200ms cut", "200ms TODOS_SNAPSHOT", "200ms await thread:messages", "1.2s RUN_FINISHED"}},
 		{"a cancel that was obeyed is waited for; one that was refused is not",
 			startT + event("100ms", "a", "T", "R", 1, "RUN_STARTED", "") + `200ms a > 42["run:cancel",{"runId":"R"}]` + "\n" + `210ms a < 42["protocol:error",{"code":"UNKNOWN_RUN","message":"?"}]` + "\n" +
 				text("300ms", 2) + `400ms a > 42["run:cancel",{"runId":"R"}]` + "\n" + event("500ms", "a", "T", "R", 3, "RUN_CANCELLED", ""),
@@ -225,7 +225,7 @@ func TestScripts(t *testing.T) {
 // pause, gives that to the first client that joins.
 func TestBeforeTheTape(t *testing.T) {
 	joined := `
-1s a > 420["thread:messages",{"threadId":"T"}]
+980ms a > 420["thread:messages",{"threadId":"T"}]
 `
 	for _, c := range []struct{ name, tape, want string }{
 		{"in a run", `1s a < 430[{"ok":true,"messages":[{"id":"old"}],"replay":{"envelopes":[{"v":1,"threadId":"T","runId":"R","sequence":4,"event":{"type":"TODOS_SNAPSHOT","todos":[]}}],"truncated":true}}]` + "\n" +

@@ -90,7 +90,7 @@ func TestBindings(t *testing.T) {
 	one, again, two, other := newBinding(1, "a", 0), newBinding(1, "a", 0), newBinding(1, "b", 0), newBinding(2, "a", 0)
 	seen := map[string]string{}
 	for _, id := range []string{"m1", "m2", "0190b5c2-1111-7abc-8def-000000000001", "0190b5c2-1111-7abc-8def-000000000002", "0190B5C2-1111-7ABC-8DEF-00000000000A", "é"} {
-		if one.of(id) != one.of(id) || one.of(id) != again.of(id) {
+		if first := one.of(id); first != one.of(id) || first != again.of(id) {
 			t.Errorf("%s is not stable", id)
 		}
 		for _, b := range []*binding{one, two, other} {

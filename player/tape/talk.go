@@ -203,6 +203,9 @@ func (l *loader) history(s *socket, t *thread, payload []byte) {
 	if g := t.now(); !h.Replaying && g != t.root && g.run != "" {
 		g.lost()
 	}
+	if untouched {
+		t.root.at = l.now // what was going on then goes on when a client has asked
+	}
 	if untouched && t.past == nil {
 		t.past = seen
 	} else {
