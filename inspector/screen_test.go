@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -374,11 +375,11 @@ func TestScreenDeeds(t *testing.T) {
 // growing is a session that goes on: it holds so many frames of a tape.
 type growing struct {
 	*tape
-	shown int
+	shown atomic.Int64
 }
 
 func (g *growing) now() *tape {
-	part := newTape(g.frames[:g.shown])
+	part := newTape(g.frames[:g.shown.Load()])
 	part.session.Ended, part.session.Clean = time.Time{}, false
 	for i := range part.runs {
 		if part.runs[i].Status == conversation.Truncated { // it only seems so
@@ -402,10 +403,11 @@ func (g *growing) Rows(ctx context.Context, run conversation.RunKey, from, n int
 // one asks, what came is counted, and frozen is frozen.
 func TestScreenLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &growing{tape: readTape(t, "thread"), shown: 12}
+		g := &growing{tape: readTape(t, "thread")}
+		g.shown.Store(12)
 		s := newTestScreen(t, g, 120, 40, ScreenOptions{Run: "7f3a", Now: func() time.Time { return began.Add(time.Minute) }})
 		grow := func(to int) {
-			g.shown = to
+			g.shown.Store(int64(to))
 			time.Sleep(2 * liveEvery)
 			for {
 				synctest.Wait()
