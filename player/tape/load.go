@@ -3,11 +3,10 @@ package tape
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
-	"tapedeck/player/engine"
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/wire"
@@ -84,9 +83,11 @@ type loader struct {
 	now       time.Duration
 	at        capture.Position
 
-	sockets map[capture.Position]*socket
+	sockets map[capture.Position]*socket // that have not ended
+	asked   []*command                   // of all sockets, in order; settled ones go when others come
 	known   map[string]*thread
 	runs    map[string]*run
+	heard   map[heard]int   // the most that one socket was told
 	kids    map[string]bool // threads that a subagent was said to have
 	own     []*thread       // of this session
 	http    map[capture.Position]*exchange
@@ -105,14 +106,13 @@ type run struct {
 type socket struct {
 	greeted  bool
 	joined   bool
-	bye      bool       // the gateway said DISCONNECT
-	asked    []*command // not settled yet, in order
+	bye      bool // the gateway said DISCONNECT
 	byPlace  map[capture.Address]*command
 	rooms    map[*thread]bool
 	latest   *thread
 	cursors  map[*run]*cursor
-	heard    map[*thread]map[string]int // messages that are no envelopes
-	swallow  protocol.Failure           // told by an acknowledgement, and again by protocol:error
+	heard    map[heard]int    // messages that are no envelopes, and how often
+	swallow  protocol.Failure // told by an acknowledgement, and again by protocol:error
 	swallows bool
 }
 
@@ -122,9 +122,16 @@ type cursor struct {
 	joined bool // its last news was a replay
 }
 
+// heard is a message to the room of a thread.
+type heard struct {
+	thread *thread
+	sum    [sha256.Size]byte
+}
+
 // command is one that waits for its answer.
 type command struct {
 	protocol.Command
+	socket  *socket
 	at      time.Duration
 	thread  *thread
 	start   *start
@@ -137,7 +144,7 @@ func newLoader(rec *recording) *loader {
 	return &loader{
 		recording: rec, validator: protocol.NewValidator(protocol.Options{}),
 		sockets: map[capture.Position]*socket{}, known: map[string]*thread{}, runs: map[string]*run{}, kids: map[string]bool{},
-		http: map[capture.Position]*exchange{},
+		http: map[capture.Position]*exchange{}, heard: map[heard]int{},
 	}
 }
 
@@ -181,7 +188,7 @@ func (l *loader) frame(f *capture.Frame) {
 	case capture.Open:
 		l.sockets[f.Position] = &socket{
 			byPlace: map[capture.Address]*command{}, rooms: map[*thread]bool{}, cursors: map[*run]*cursor{},
-			heard: map[*thread]map[string]int{},
+			heard: map[heard]int{},
 		}
 	case capture.End:
 		l.ended(f)
@@ -220,117 +227,6 @@ func (l *loader) packets(f *capture.Frame, packets []wire.Packet) {
 	}
 }
 
-// told takes what a gateway sent to a socket.
-func (l *loader) told(s *socket, p *wire.Packet) {
-	var first []byte
-	if len(p.Args) > 0 {
-		first = p.Args[0]
-	}
-	switch p.Type {
-	case wire.Connect:
-		l.accepted, s.joined = true, true
-	case wire.ConnectError:
-		if !l.accepted {
-			var r engine.Refusal
-			// One that cannot be read is a refusal without words.
-			_ = json.Unmarshal(first, &r)
-			l.refusals = append(l.refusals, r)
-		}
-	case wire.Disconnect:
-		s.bye = true
-	case wire.Ack:
-		if asked := s.byPlace[p.Answers]; asked != nil {
-			delete(s.byPlace, p.Answers)
-			l.answered(s, asked, first)
-		}
-	case wire.Event, wire.BinaryEvent:
-		l.event(s, p, first)
-	}
-}
-
-func (l *loader) event(s *socket, p *wire.Packet, first []byte) {
-	switch name := protocol.Name(p.Name); {
-	case name == protocol.Hello:
-		if !l.greeted {
-			l.greeted, l.hello = true, l.keep(first)
-		}
-		s.greeted = true
-	case name == protocol.RunEvent && first != nil:
-		l.envelope(s, p, first)
-	case name == protocol.ProtocolError && first != nil:
-		failure, _ := protocol.ReadError(first)
-		l.failed(s, p, failure)
-	default:
-		l.message(s, p, first)
-	}
-}
-
-// message takes a message for a thread's room: task:status, or what the protocol
-// does not know.
-func (l *loader) message(s *socket, p *wire.Packet, first []byte) {
-	var status struct {
-		ThreadID string `json:"threadId"`
-	}
-	// A message of another shape belongs where the socket was last.
-	_ = json.Unmarshal(first, &status)
-	t := l.known[status.ThreadID]
-	if t == nil {
-		t = s.latest
-	}
-	if t == nil || l.second(s, t, p) {
-		return
-	}
-	t.now().add(l.now, &message{name: p.Name, args: l.keepAll(p.Args), attachments: l.keepAll(p.Attachments)})
-}
-
-// second reports whether the socket is told what another was told before.
-func (l *loader) second(s *socket, t *thread, p *wire.Packet) bool {
-	key := string(p.Raw)
-	counts := func(of *socket) map[string]int {
-		if of.heard[t] == nil {
-			of.heard[t] = map[string]int{}
-		}
-		return of.heard[t]
-	}
-	counts(s)[key]++
-	most := 0
-	for _, other := range l.sockets {
-		if other != s {
-			most = max(most, counts(other)[key])
-		}
-	}
-	return counts(s)[key] <= most
-}
-
-// ended takes the end of a connection. One that the gateway or the network ended
-// is part of the story.
-func (l *loader) ended(f *capture.Frame) {
-	s := l.sockets[f.Connection]
-	ending, err := capture.Detail[capture.Ending](f)
-	if s == nil || err != nil {
-		return
-	}
-	if s.joined && !s.greeted && !l.greeted {
-		l.greeted = true // by silence
-	}
-	if ending.By != capture.FromGateway && !s.bye {
-		return
-	}
-	for t := range s.rooms {
-		t.now().add(l.now, &cut{politely: s.bye})
-	}
-}
-
-// now is where in a thread what comes next belongs.
-func (t *thread) now() *segment {
-	if t.current != nil {
-		return t.current
-	}
-	return t.root
-}
-
-func (g *segment) add(at time.Duration, act any) { g.items = append(g.items, item{at, act}) }
-
 // thread returns the thread of an id, and makes it.
 func (l *loader) thread(id string) *thread {
 	t := l.known[id]
@@ -342,72 +238,4 @@ func (l *loader) thread(id string) *thread {
 		l.own = append(l.own, t)
 	}
 	return t
-}
-
-// finish closes the books of the session.
-func (l *loader) finish() {
-	for _, s := range l.sockets {
-		if s.joined && !s.greeted && !l.greeted {
-			l.greeted = true
-		}
-	}
-	for _, t := range l.own {
-		t.child = t.child || l.kids[t.id]
-		t.settle()
-	}
-}
-
-// settle sees which commands were obeyed, now that all is known.
-func (t *thread) settle() {
-	kept := t.starts[:0]
-	for _, s := range t.starts {
-		switch {
-		case s.refused != nil && (s.busy || s.refused.Code == protocol.DuplicateMessage || s.refused.Code == protocol.ForkPointNotFound):
-			continue // the player refuses it by itself
-		case s.refused == nil && s.first == nil:
-			s.first = &segment{thread: t} // nothing ever came of it
-		}
-		s.index = len(kept)
-		kept = append(kept, s)
-	}
-	t.starts = kept
-	for _, s := range t.starts {
-		for g := s.first; g != nil; g = g.next {
-			g.settle()
-		}
-	}
-	t.root.settle()
-}
-
-// settle marks the cancels and detaches that changed nothing: nobody needs to
-// wait for them.
-func (g *segment) settle() {
-	for i := range g.items {
-		switch act := g.items[i].act.(type) {
-		case *wait:
-			act.void = act.void || !g.heeded(act.command, g.items[i+1:])
-		case *opening:
-			for inner := act.segment; inner != nil; inner = inner.next {
-				inner.settle()
-			}
-		}
-	}
-}
-
-// heeded reports whether what follows shows that a command was obeyed.
-func (g *segment) heeded(name protocol.Name, after []item) bool {
-	for _, i := range after {
-		switch act := i.act.(type) {
-		case *envelope:
-			if name == protocol.ThreadMessages || name == protocol.RunCancel && act.typ == protocol.RunCancelled ||
-				name == protocol.RunDetach && act.typ == protocol.SubagentFinished {
-				return true
-			}
-		case *message:
-			if name == protocol.RunDetach && act.name == string(protocol.TaskStatus) {
-				return true
-			}
-		}
-	}
-	return false
 }

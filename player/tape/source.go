@@ -1,118 +1,19 @@
 package tape
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 
 	"slices"
 	"sync"
-	"time"
 
 	"tapedeck/player"
 	"tapedeck/player/engine"
 	"tapedeck/player/scenario"
 	"tapedeck/player/script"
 	"tapedeck/protocol"
-	"tapedeck/protocol/capture"
 )
-
-// Match says which recorded run answers a run:start.
-type Match string
-
-// The ways to match.
-const (
-	// MatchAuto takes the run that the same input opened at the same place of
-	// the thread, else the same input anywhere, else the next one in order.
-	MatchAuto Match = "auto"
-	// MatchInput takes a run that the same input opened, and goes on behind a
-	// pause only if the answers are the same, too.
-	MatchInput Match = "input"
-	// MatchOrder takes the thread's runs in their order, whatever the input.
-	MatchOrder Match = "order"
-)
-
-// OnMiss says what becomes of a run:start that no recorded run fits.
-type OnMiss string
-
-// What a miss leads to.
-const (
-	// MissFail refuses the command, and says which run would be nearest.
-	MissFail OnMiss = "fail"
-	// MissNext takes the next run in order, from the first again after the last.
-	MissNext OnMiss = "next"
-	// MissScenario plays Options.Fallback.
-	MissScenario OnMiss = "scenario"
-)
-
-// Options say what is played, and how. The zero value is ready to use.
-type Options struct {
-	Session  capture.SessionID  // the one to play, 0 for all
-	Match    Match              // MatchAuto by default
-	OnMiss   OnMiss             // MissFail by default
-	Fallback *scenario.Scenario // for MissScenario
-	// WithDrops ends sockets where the gateway or the network did.
-	WithDrops bool
-	// Seed changes the live ids. It is to be the player's.
-	Seed uint64
-	// LongestGap is the longest time within a run that is taken for real,
-	// LongestGapDefault if it is 0. Clocks jump in what was imported.
-	LongestGap time.Duration
-	// Limit is how many bytes of payload may be kept, LimitDefault if it is 0.
-	Limit int
-	// Logger is told which run answers, and of what cannot be played; nil
-	// discards.
-	Logger *slog.Logger
-}
-
-// The defaults of Options.
-const (
-	LongestGapDefault = 10 * time.Minute
-	LimitDefault      = 1 << 30
-)
-
-// Validate returns what is wrong with o, naming the field.
-func (o Options) Validate() error {
-	var errs []error
-	if !slices.Contains([]Match{"", MatchAuto, MatchInput, MatchOrder}, o.Match) {
-		errs = append(errs, fmt.Errorf("match %q is none of auto, input and order", o.Match))
-	}
-	if !slices.Contains([]OnMiss{"", MissFail, MissNext, MissScenario}, o.OnMiss) {
-		errs = append(errs, fmt.Errorf("on miss %q is none of fail, next and scenario", o.OnMiss))
-	}
-	if (o.OnMiss == MissScenario) != (o.Fallback != nil) {
-		errs = append(errs, errors.New("on miss scenario and fallback need each other"))
-	}
-	if o.LongestGap < 0 {
-		errs = append(errs, fmt.Errorf("longest gap %v is below 0", o.LongestGap))
-	}
-	if o.Limit < 0 {
-		errs = append(errs, fmt.Errorf("limit %d is below 0", o.Limit))
-	}
-	return errors.Join(errs...)
-}
-
-func (o Options) withDefaults() Options {
-	if o.Match == "" {
-		o.Match = MatchAuto
-	}
-	if o.OnMiss == "" {
-		o.OnMiss = MissFail
-	}
-	if o.LongestGap == 0 {
-		o.LongestGap = LongestGapDefault
-	}
-	if o.Limit == 0 {
-		o.Limit = LimitDefault
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
 
 // Source answers commands from a tape. It is a player.Source, Greeter and
 // Answerer. Use New.
@@ -330,104 +231,6 @@ func (s *Source) answer(l *live, found *start, c *player.Start) *binding {
 	b.set(found.command.ThreadID, c.ThreadID)
 	b.set(found.command.MessageID, c.MessageID)
 	return b
-}
-
-// segments plays a recorded run, over its pauses. It began with a segment, and
-// by a run:start unless nobody here asked for it.
-func (s *Source) segments(b *binding, opened *start, first *segment, threadID string) player.Segments {
-	return func(t player.Turn) (script.Script, error) {
-		g := first
-		for i, answers := range t.Pauses {
-			var err error
-			if g, err = s.behind(b, opened, g, i, answers); err != nil {
-				s.missed()
-				return script.Script{}, err
-			}
-		}
-		b.set(g.thread.id, threadID)
-		if !g.sameRun {
-			b.set(g.run, t.Run)
-		}
-		return s.script(b, g), nil
-	}
-}
-
-// behind returns the segment behind the n-th pause of a run: the recorded one,
-// if the answers are the recorded ones, else that of another recording of the
-// same question that was answered so, else, unless answers have to match, the
-// recorded one all the same.
-func (s *Source) behind(b *binding, opened *start, g *segment, n int, answers map[string]json.RawMessage) (*segment, error) {
-	var differs error
-	if g.next != nil {
-		if differs = b.sameAnswers(g, g, answers); differs == nil {
-			return g.next, nil
-		}
-	}
-	for _, t := range s.roots() {
-		for _, x := range t.starts {
-			if opened == nil || x == opened || x.first == nil || x.differs(&opened.command) != "" {
-				continue
-			}
-			other := x.first
-			for range n {
-				if other != nil {
-					other = other.next
-				}
-			}
-			if other != nil && other.next != nil && len(other.asked) == len(g.asked) && b.sameAnswers(g, other, answers) == nil {
-				b.align(g, other)
-				return other.next, nil
-			}
-		}
-	}
-	switch {
-	case g.next == nil:
-		return nil, &player.Refusal{Code: protocol.InvalidCommand, Message: "the recording ends in this pause: no answer to it is on the tape"}
-	case differs != nil && s.options.Match == MatchInput:
-		return nil, differs
-	}
-	return g.next, nil
-}
-
-// sameAnswers compares the answers to the decisions of a segment with those
-// that another segment, or the same, got in the recording.
-func (b *binding) sameAnswers(g, other *segment, answers map[string]json.RawMessage) error {
-	for i, recorded := range g.asked {
-		if i >= len(other.asked) {
-			break
-		}
-		got, want := answers[b.of(recorded)], other.next.answers[other.asked[i]]
-		if !bytes.Equal(compact(got), compact(want)) {
-			return &player.Refusal{Code: protocol.InvalidCommand, Message: fmt.Sprintf(
-				"no recorded run goes on so: answer is %s, and the tape has %s (--match auto takes any answer)", short(string(got)), short(string(want)))}
-		}
-	}
-	return nil
-}
-
-// align lets the ids of another recording of a segment stand for those that the
-// client was told: what comes behind the pause speaks of them.
-func (b *binding) align(g, other *segment) {
-	ids := func(of *segment) (list []string) {
-		for _, i := range of.items {
-			if e, ok := i.act.(*envelope); ok && !e.stray && !e.repeat && !slices.Contains(list, e.id) {
-				list = append(list, e.id)
-			}
-		}
-		return list
-	}
-	told, others := ids(g), ids(other)
-	for i := range min(len(told), len(others)) {
-		b.set(others[i], b.of(told[i]))
-	}
-}
-
-func compact(v []byte) []byte {
-	var out bytes.Buffer
-	if json.Compact(&out, v) != nil {
-		return v
-	}
-	return out.Bytes()
 }
 
 // fallback plays the scenario that Options name for a miss.

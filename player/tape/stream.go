@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
@@ -93,14 +94,9 @@ func (l *loader) inFlight(t *thread) *run {
 
 // awaited reports whether a command waits for a run in a thread.
 func (l *loader) awaited(t *thread) bool {
-	for _, s := range l.sockets {
-		for _, c := range s.asked {
-			if !c.settled && c.thread == t && (c.Name == protocol.RunStart || c.Name == protocol.RunResume) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.asked, func(c *command) bool {
+		return !c.settled && c.thread == t && (c.Name == protocol.RunStart || c.Name == protocol.RunResume)
+	})
 }
 
 // opener makes the run of an envelope that is the first of its id: what a
@@ -114,14 +110,12 @@ func (l *loader) opener(t *thread, e *protocol.Envelope) *run {
 		_ = json.Unmarshal(e.Event.Body, &message)
 	}
 	var best *command
-	for _, s := range l.sockets {
-		for _, c := range s.asked {
-			switch {
-			case c.settled || c.thread != t || c.Name != protocol.RunStart && c.Name != protocol.RunResume:
-			case message.ID != "" && (c.Name != protocol.RunStart || c.MessageID != message.ID):
-			case best == nil || c.at < best.at:
-				best = c
-			}
+	for _, c := range l.asked {
+		switch {
+		case best != nil || c.settled || c.thread != t || c.Name != protocol.RunStart && c.Name != protocol.RunResume:
+		case message.ID != "" && (c.Name != protocol.RunStart || c.MessageID != message.ID):
+		default:
+			best = c
 		}
 	}
 	if best == nil {
@@ -160,13 +154,11 @@ func (l *loader) goOn(t *thread, g *segment, e *protocol.Envelope) *run {
 // follow links a segment to the pause before it, and settles the answers.
 func (l *loader) follow(before, g *segment) {
 	before.next, g.answers, before.thread.current = g, map[string][]byte{}, g
-	for _, s := range l.sockets {
-		for _, c := range s.asked {
-			if !c.settled && c.thread == g.thread && c.Name == protocol.RunResume {
-				c.settled = true
-				g.answers[c.InterruptID] = c.Answer
-				g.at = max(g.at, c.at)
-			}
+	for _, c := range l.asked {
+		if !c.settled && c.thread == g.thread && c.Name == protocol.RunResume {
+			c.settled = true
+			g.answers[c.InterruptID] = c.Answer
+			g.at = max(g.at, c.at)
 		}
 	}
 }
@@ -223,11 +215,9 @@ func (l *loader) progress(r *run, env *envelope, e *protocol.Envelope) {
 
 // settle takes the commands about a run for obeyed.
 func (l *loader) settle(r *run, name protocol.Name) {
-	for _, s := range l.sockets {
-		for _, c := range s.asked {
-			if c.run == r && c.Name == name {
-				c.settled = true
-			}
+	for _, c := range l.asked {
+		if c.run == r && c.Name == name {
+			c.settled = true
 		}
 	}
 }

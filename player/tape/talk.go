@@ -10,6 +10,10 @@ import (
 	"tapedeck/protocol/wire"
 )
 
+// maxAsked is how many commands may wait for their answers; the oldest are given
+// up first.
+const maxAsked = 1000
+
 // command takes a command of a client.
 func (l *loader) command(s *socket, p *wire.Packet) {
 	m := protocol.Message{Name: protocol.Name(p.Name), Direction: capture.FromClient}
@@ -24,7 +28,7 @@ func (l *loader) command(s *socket, p *wire.Packet) {
 	for i := range read.ClientTools {
 		read.ClientTools[i].Arguments, read.ClientTools[i].Result = nil, nil
 	}
-	c := &command{Command: read, at: l.now}
+	c := &command{Command: read, socket: s, at: l.now}
 	l.place(s, c)
 	if c.thread != nil {
 		s.latest = c.thread
@@ -32,7 +36,10 @@ func (l *loader) command(s *socket, p *wire.Packet) {
 	if p.ID != "" {
 		s.byPlace[p.Address] = c
 	}
-	s.asked = append(slices.DeleteFunc(s.asked, func(c *command) bool { return c.settled }), c)
+	l.asked = append(slices.DeleteFunc(l.asked, func(c *command) bool { return c.settled }), c)
+	if len(l.asked) > maxAsked {
+		l.asked = slices.Delete(l.asked, 0, maxAsked/2)
+	}
 }
 
 // place puts a command where it belongs in its thread.
@@ -110,8 +117,8 @@ func (l *loader) failed(s *socket, p *wire.Packet, f protocol.Failure) {
 		s.swallows = false
 		return
 	}
-	for _, c := range s.asked {
-		if !c.settled && mayRefuse(f.Code, c.Name) {
+	for _, c := range l.asked {
+		if c.socket == s && !c.settled && mayRefuse(f.Code, c.Name) {
 			l.refuse(c, f)
 			return
 		}
@@ -195,9 +202,9 @@ func (l *loader) history(s *socket, t *thread, payload []byte) {
 		return
 	}
 	s.rooms[t] = true
-	seen := &snapshot{messages: [][]byte{}, todos: l.keep(h.Todos), task: l.keep(h.Task)}
+	seen := &snapshot{messages: [][]byte{}, todos: h.Todos, task: h.Task}
 	for _, m := range h.Messages {
-		seen.messages = append(seen.messages, l.keep(m.Raw))
+		seen.messages = append(seen.messages, m.Raw)
 	}
 	untouched := t.current == nil && len(t.root.items) == 0
 	if g := t.now(); !h.Replaying && g != t.root && g.run != "" {
@@ -207,7 +214,7 @@ func (l *loader) history(s *socket, t *thread, payload []byte) {
 		t.root.at = l.now // what was going on then goes on when a client has asked
 	}
 	if untouched && t.past == nil {
-		t.past = seen
+		t.past = l.keepSnapshot(seen)
 	} else {
 		t.now().remember(l, seen, t.past)
 	}
@@ -240,8 +247,12 @@ func (g *segment) remember(l *loader, seen, past *snapshot) {
 			when = g.items[at-1].at
 		}
 	}
-	g.items = slices.Insert(g.items, at, item{when, seen})
-	g.seen = seen
+	g.seen = l.keepSnapshot(seen)
+	g.items = slices.Insert(g.items, at, item{when, g.seen})
+}
+
+func (l *loader) keepSnapshot(s *snapshot) *snapshot {
+	return &snapshot{l.keepAll(s.messages), l.keep(s.todos), l.keep(s.task)}
 }
 
 func (s *snapshot) same(other *snapshot) bool {
