@@ -33,9 +33,18 @@ func (g *Gateway) begin(r *run, s script.Script) *play {
 	return p
 }
 
-// next schedules the next cue. The caller holds the thread's lock.
+// next schedules the next cue. The caller holds the thread's lock. A history
+// that a recording shows is no act of its own: it goes with the one before.
 func (p *play) next() {
 	p.turn++
+	for len(p.cues) > 0 && p.cues[0].At <= p.from {
+		past, ok := p.cues[0].Act.(script.Remember)
+		if !ok {
+			break
+		}
+		p.thread.remember(past)
+		p.cues = p.cues[1:]
+	}
 	if len(p.cues) == 0 {
 		return
 	}

@@ -79,7 +79,8 @@ func (s *Source) Answer(r *http.Request) http.Handler {
 	if method == http.MethodHead && !s.has(http.MethodHead, path) {
 		method = http.MethodGet
 	}
-	x := s.take(method, path, query)
+	conditional := r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != ""
+	x := s.take(method, path, query, conditional)
 	switch {
 	case x != nil:
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.serve(w, r, m) })
@@ -93,12 +94,12 @@ func (s *Source) has(method, path string) bool {
 	return slices.ContainsFunc(s.tape.exchanges, func(x *exchange) bool { return x.method == method && x.path == path })
 }
 
-// take returns the next answer.
-func (s *Source) take(method, path, query string) *exchange {
+// take returns the next answer. 304 is none to a client that has nothing yet.
+func (s *Source) take(method, path, query string, conditional bool) *exchange {
 	var found []*exchange
 	exact := false
 	for _, x := range s.tape.exchanges {
-		if x.method != method || x.path != path {
+		if x.method != method || x.path != path || x.head.Status == http.StatusNotModified && !conditional {
 			continue
 		}
 		if same := x.query == query; same && !exact {

@@ -73,6 +73,8 @@ func TestAnswers(t *testing.T) {
 		exchange{method: "GET", path: "/agents", query: "page=2", head: page(200), body: []byte(`{"page":2}`)},
 		exchange{method: "GET", path: "/agents", query: "page=1", head: page(200), body: []byte(`{"page":1}`)},
 		exchange{method: "POST", path: "/conversations", head: page(201), body: []byte(`{"id":"T"}`)},
+		exchange{method: "GET", path: "/cached", head: page(304)},
+		exchange{method: "GET", path: "/cached", head: page(200), body: []byte(`{"fresh":true}`)},
 		exchange{method: "GET", path: "/broken", head: capture.ResponseHead{Status: 502, Made: true, Header: http.Header{}}},
 		exchange{method: "GET", path: "/long", head: page(200), body: []byte(`{"x":`), flags: capture.Cut},
 	), Options{})
@@ -88,6 +90,7 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/agents?page=1", 200, `{"page":1}`},
 		{"GET", "/agents?page=2", 200, `{"page":2}`},
 		{"POST", "/conversations", 201, `{"id":"T"}`},
+		{"GET", "/cached", 200, `{"fresh":true}`},
 		{"GET", "/usages", 404, "the nearest that was is GET /usage, which differs in its path"},
 		{"GET", "/conversations", 404, "POST /conversations, which differs in its method"},
 		{"GET", "/broken", 404, "no answer to GET /broken"},
