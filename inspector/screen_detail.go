@@ -38,7 +38,6 @@ type detailView struct {
 	reader     chan capture.Address // asks what a client would show
 	thread     string               // that the reader reads
 	transcript *conversation.Transcript
-	readAt     capture.Address
 	readErr    error
 
 	drawn struct { // the body, as it was drawn last
@@ -95,6 +94,7 @@ func (s *Screen) setMoment(at capture.Address, m *Moment, err error) {
 	if d.at != at {
 		return
 	}
+	d.drawn.lines = nil
 	if d.moment, d.err = m, err; m == nil {
 		return
 	}
@@ -132,7 +132,7 @@ func (s *Screen) askReader() {
 
 func (s *Screen) setTranscript(at capture.Address, t *conversation.Transcript, err error) {
 	d := &s.item
-	d.transcript, d.readAt, d.readErr = t, at, err
+	d.transcript, d.readErr, d.drawn.lines = t, err, nil
 	if at == d.at {
 		s.loader.settled(readerJob)
 	}

@@ -64,7 +64,11 @@ func (v *timelineView) listPlaces() {
 func (s *Screen) relist() {
 	v := &s.line
 	chosen, had := s.chosenItem()
-	v.items, v.listed = v.items[:0:0], 0
+	size := len(v.film.timeline.Rows)
+	if v.raw {
+		size = len(v.film.glimpses)
+	}
+	v.items, v.listed = make([]item, 0, size), 0
 	if v.raw {
 		v.listPlaces()
 	} else {

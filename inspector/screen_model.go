@@ -302,6 +302,8 @@ func (s *Screen) status() []Piece {
 		pieces = append(pieces, Piece{Worked, "serving " + shortID(s.serves) + "  "})
 	}
 	switch {
+	case s.runs.err != nil:
+		pieces = append(pieces, Piece{Bad, s.look.glyph("✖", "x") + " not to be read any more "})
 	case s.line.frozen && s.isOpen(inTimeline):
 		pieces = append(pieces, Piece{Warn, s.look.glyph("‖", "=") + " frozen "})
 	case last.Fault != "":

@@ -35,7 +35,7 @@ func (s *Screen) renderedLines() (lines []Line, focus int) {
 	if len(t.Todos) > 0 {
 		lines = append(lines, bare(Piece{Dim, " todos"}))
 		for _, todo := range t.Todos {
-			lines = append(lines, s.todoLine(todo))
+			lines = append(lines, s.todoLine(todo.Content, todo.Status))
 		}
 		lines = append(lines, Line{})
 	}
@@ -46,15 +46,15 @@ func (s *Screen) renderedLines() (lines []Line, focus int) {
 	return lines, focus
 }
 
-func (s *Screen) todoLine(todo conversation.Todo) Line {
+func (s *Screen) todoLine(content, status string) Line {
 	glyph, style := s.look.glyph("☐", "-"), Plain
-	switch strings.ToLower(todo.Status) {
+	switch strings.ToLower(status) {
 	case "done", "completed", "complete", "finished":
 		glyph, style = s.look.glyph("☑", "x"), Dim
 	case "in_progress", "in-progress", "active", "running", "doing":
 		glyph, style = s.look.glyph("▸", ">"), Strong
 	}
-	return bare(Piece{Plain, "   "}, Piece{style, glyph + " " + s.look.fit(todo.Content, max(s.width-24, 10), 0)}, Piece{Dim, "  " + Clean(todo.Status)})
+	return bare(Piece{Plain, "   "}, Piece{style, glyph + " " + s.look.fit(content, max(s.width-24, 10), 0)}, Piece{Dim, "  " + Clean(status)})
 }
 
 // statusLines say how the run stands, and whom it waits for.

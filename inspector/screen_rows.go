@@ -17,7 +17,7 @@ func (s *Screen) timelineBody(height int) []Line {
 		return nil
 	}
 	lines := s.timelineHead(height)
-	pinned := s.pinned(height - len(lines))
+	pinned := append(s.pinned(height-len(lines)), s.preview(height)...)
 	height -= len(lines) + len(pinned)
 	if len(v.items) == 0 {
 		lines = append(lines, wrapped(Dim, s.noRows(), 2, s.width)...)

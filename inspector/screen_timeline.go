@@ -101,6 +101,10 @@ func (s *Screen) filmFailed(err error) {
 }
 
 func (s *Screen) filmLearns(chain []conversation.Run, found []protocol.Finding) {
+	if len(chain) != len(s.line.film.chain) { // the reader reads the old one
+		s.loader.stop(readerJob)
+		s.item.reader = nil
+	}
 	s.line.film.setChain(chain)
 	s.line.film.learn(found)
 }
