@@ -330,6 +330,27 @@ func TestMatching(t *testing.T) {
 	}
 }
 
+// TestLookedAt: threads that the recorded client only looked at, or that there
+// never were, do not stand in the way of the one with runs.
+func TestLookedAt(t *testing.T) {
+	s := open(t, write(t, opened+`
+10ms a > 420["thread:messages",{"threadId":"gone"}]
+11ms a < 430[{"ok":false,"error":{"code":"CONVERSATION_NOT_FOUND","message":"?"}}]
+20ms a > 421["thread:messages",{"threadId":"old"}]
+21ms a < 431[{"ok":true,"messages":[{"id":"a"}]}]
+`+startT+event("1s", "a", "T", "R", 1, "RUN_STARTED", "")), Options{})
+	setting := s.Thread("live")
+	if setting.Unknown || len(setting.Past.Messages) != 1 {
+		t.Errorf("the first thread begins as %+v", setting)
+	}
+	if _, err := ask(s, setting, "live", "Something else"); err != nil {
+		t.Error(err)
+	}
+	if !s.Thread("gone").Unknown {
+		t.Error("a thread that there never was is there")
+	}
+}
+
 // TestRefusedStart: a start that the gateway refused for reasons of its own is
 // refused again; one that came while the thread was busy takes no turn.
 func TestRefusedStart(t *testing.T) {

@@ -66,10 +66,17 @@ func (s *Source) byInput(l *live, c *protocol.Command) (*start, string) {
 }
 
 // inOrder returns the next run of the thread, or of the same thread in a later
-// session.
+// session. A thread that was only looked at gives way to the first that was not.
 func (s *Source) inOrder(l *live) *start {
 	if l.thread == nil {
 		return nil
+	}
+	if len(l.thread.starts) == 0 && !l.pinned {
+		for _, t := range s.roots() {
+			if len(t.starts) > 0 {
+				return t.starts[0]
+			}
+		}
 	}
 	if l.next < len(l.thread.starts) {
 		return l.thread.starts[l.next]

@@ -152,14 +152,19 @@ func (s *Source) follow(id string) (*thread, *binding) {
 	if c, ok := s.children[id]; ok {
 		return c.thread, c.binding
 	}
-	var roots []*thread
+	var roots, unknown []*thread
 	for _, t := range s.tape.threads {
-		if t.id == id {
+		switch {
+		case t.id == id:
 			return t, nil
-		}
-		if !t.child {
+		case t.unknown:
+			unknown = append(unknown, t)
+		case !t.child:
 			roots = append(roots, t)
 		}
+	}
+	if len(roots) == 0 {
+		roots = unknown
 	}
 	if len(roots) == 0 {
 		return nil, nil
