@@ -399,3 +399,48 @@ func TestMissIsExplained(t *testing.T) {
 		clean(t, replay(t, recorded, o, player.Config{}, any))
 	}
 }
+
+// TestHonestForms: what no built-in scenario has is proved, too: a run that goes
+// on under its own id, tools and attachments in a command, another window that
+// answers.
+func TestHonestForms(t *testing.T) {
+	for name, text := range map[string]string{
+		"the same run goes on": `
+resume: same-run
+steps:
+  - text: First.
+  - interrupt: {id: a, payload: {question: "One?"}}
+  - text: Second.
+  - interrupt: {id: b, payload: {question: "Two?"}}
+  - text: Third.
+client:
+  - {join: true}
+  - {start: Go}
+  - {when: RUN_FINISHED, after: 5s, window: 1, join: true}
+  - {window: 1, resume: 1}
+  - {when: RUN_FINISHED, resume: 2}
+  - {when: RUN_FINISHED, join: true}
+`,
+		"questions again and again": `
+runs:
+  - steps: [{text: "{{input}} it is."}]
+client:
+  - {start: Blue}
+  - {when: RUN_FINISHED, start: Blue}
+  - {when: RUN_FINISHED, start: Red}
+  - {when: RUN_FINISHED, start: Blue}
+  - {when: RUN_FINISHED, thread: -b, start: Blue}
+  - {when: RUN_FINISHED, join: true}
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := parse(t, "seed: 9\n"+text)
+			first := record(t, s)
+			source, err := tape.New(t.Context(), first, tape.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, first, player.Rehearse(t, player.Config{Source: source}, s, "live"))
+		})
+	}
+}
