@@ -36,6 +36,7 @@ type detailView struct {
 	err    error
 
 	reader     chan capture.Address // asks what a client would show
+	asked      capture.Address      // last
 	thread     string               // that the reader reads
 	transcript *conversation.Transcript
 	readErr    error
@@ -126,14 +127,15 @@ func (s *Screen) askReader() {
 	case <-d.reader:
 	default:
 	}
-	d.reader <- d.at
+	d.asked = d.at
+	d.reader <- d.asked
 	s.loader.jobs[readerJob].busy = true
 }
 
 func (s *Screen) setTranscript(at capture.Address, t *conversation.Transcript, err error) {
 	d := &s.item
 	d.transcript, d.readErr, d.drawn.lines = t, err, nil
-	if at == d.at {
+	if at == d.asked {
 		s.loader.settled(readerJob)
 	}
 }

@@ -66,13 +66,6 @@ func (s *Screen) edge(end bool) {
 	}
 }
 
-// Scroll is the wheel of a mouse: it moves by so many lines.
-func (s *Screen) Scroll(by int) {
-	if s.prompt == nil && s.width >= minWidth && s.height >= minHeight {
-		s.move(by)
-	}
-}
-
 // search looks through a list for words, a part at a time.
 type search struct {
 	words string

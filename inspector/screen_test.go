@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
 )
@@ -493,3 +495,5 @@ func TestScreenErrors(t *testing.T) {
 		t.Errorf("the error is not to be seen:\n%s", got)
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -49,8 +49,9 @@ const drawEvery = time.Second / 20
 // show runs the loop on a terminal that was set up, and restores it, also when
 // something panics: the panic goes on after it, so that its text is seen.
 func show(ctx context.Context, terminal tcell.Screen, source inspector.Source, o Options) error {
+	// The mouse stays the terminal's own, so that text can be selected; without
+	// it, the wheel comes as arrow keys.
 	terminal.EnablePaste()
-	terminal.EnableMouse(tcell.MouseButtonEvents)
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan tcell.Event)
 	go terminal.ChannelEvents(events, nil) // until Fini; it closes events
@@ -131,15 +132,6 @@ func (l *loop) event(e tcell.Event) {
 	case *tcell.EventKey:
 		if k := stroke(e); !l.pasting || e.Key() == tcell.KeyRune {
 			l.key(k)
-		}
-	case *tcell.EventMouse:
-		switch {
-		case e.Buttons()&tcell.WheelUp != 0:
-			l.screen.Scroll(-3)
-		case e.Buttons()&tcell.WheelDown != 0:
-			l.screen.Scroll(3)
-		default:
-			return
 		}
 	default:
 		return
