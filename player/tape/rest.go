@@ -170,22 +170,19 @@ func (s *Source) recordedID(live string) (string, *binding) {
 // unknown says that the tape has no answer, and which one is nearest.
 func (s *Source) unknown(w http.ResponseWriter, method, path string) {
 	s.missed()
-	var known []string
+	known := []string{"GET /health", "GET /protocol"} // which the player has of its own
 	for _, x := range s.tape.exchanges {
 		if other := x.method + " " + x.path; !slices.Contains(known, other) {
 			known = append(known, other)
 		}
 	}
-	hint := "no exchange was recorded at all"
-	if len(known) > 0 {
-		near := cmp.Or(protocol.Nearest(method+" "+path, known), nearestPath(method+" "+path, known))
-		field := "path"
-		if strings.HasSuffix(near, " "+path) {
-			field = "method"
-		}
-		hint = fmt.Sprintf("the nearest that was is %s, which differs in its %s", near, field)
+	near := cmp.Or(protocol.Nearest(method+" "+path, known), nearestPath(method+" "+path, known))
+	field := "path"
+	if strings.HasSuffix(near, " "+path) {
+		field = "method"
 	}
-	problem(w, http.StatusNotFound, "NOT_FOUND", fmt.Sprintf("the tape has no answer to %s %s: %s", method, path, hint))
+	problem(w, http.StatusNotFound, "NOT_FOUND", fmt.Sprintf(
+		"the tape has no answer to %s %s: the nearest that there is is %s, which differs in its %s", method, path, near, field))
 }
 
 // nearestPath is the path that begins most alike, where none is alike enough to

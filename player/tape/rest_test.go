@@ -91,7 +91,7 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/agents?page=2", 200, `{"page":2}`},
 		{"POST", "/conversations", 201, `{"id":"T"}`},
 		{"GET", "/cached", 200, `{"fresh":true}`},
-		{"GET", "/usages", 404, "the nearest that was is GET /usage, which differs in its path"},
+		{"GET", "/usages", 404, "the nearest that there is is GET /usage, which differs in its path"},
 		{"GET", "/conversations", 404, "POST /conversations, which differs in its method"},
 		{"GET", "/broken", 404, "no answer to GET /broken"},
 		{"GET", "/long", 502, "only 5 bytes"},
