@@ -25,7 +25,7 @@ type Marks interface {
 
 // setMarks takes the marks as they are kept.
 func (s *Screen) setMarks(marks []Mark, err error) {
-	s.loader.settled(deedJob)
+	s.loader.settled(markJob)
 	if err != nil {
 		s.complain(err)
 		return
@@ -55,10 +55,10 @@ func (s *Screen) setMark(text string) {
 		return
 	}
 	keeper, mark := s.o.Marks, Mark{at, text}
-	s.loader.start(deedJob, func(ctx context.Context, tell teller) {
+	s.loader.start(markJob, func(ctx context.Context, tell teller) {
 		err := keeper.SetMark(ctx, mark)
 		tell(func(s *Screen) {
-			s.loader.settled(deedJob)
+			s.loader.settled(markJob)
 			switch {
 			case err != nil:
 				s.complain(fmt.Errorf("mark #%s: %w", at, err))
@@ -178,14 +178,14 @@ func (s *Screen) export() {
 		return
 	}
 	if s.o.Export == nil {
-		s.Say("export it with: " + s.commandLine("export "+shellWord(chain[0].ID)))
+		s.Say("export it with: " + s.commandLine("export "+shellWord(chain[0].ID)+" -o bug.tape"))
 		return
 	}
 	s.say = "exporting" + s.look.ellipsis()
-	s.loader.start(deedJob, func(ctx context.Context, tell teller) {
+	s.loader.start(exportJob, func(ctx context.Context, tell teller) {
 		file, err := s.o.Export(ctx, chain)
 		tell(func(s *Screen) {
-			s.loader.settled(deedJob)
+			s.loader.settled(exportJob)
 			if err != nil {
 				s.complain(fmt.Errorf("export run %q: %w", chain[0].ID, err))
 				return
@@ -209,7 +209,7 @@ func (s *Screen) serve() {
 	}
 	run := chain[0]
 	if s.o.Serve == nil {
-		s.Say("serve it with: " + s.commandLine("play --run "+shellWord(run.ID)))
+		s.Say("export it with e, and serve what comes of it with: tapedeck play FILE")
 		return
 	}
 	s.serves = run.ID

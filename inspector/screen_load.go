@@ -30,7 +30,8 @@ const (
 	filmJob                  // a run's frames
 	momentJob                // one message, whole
 	readerJob                // what a client would show
-	deedJob                  // an export, a mark
+	exportJob                // a run's own tape
+	markJob                  // the user's marks
 	serveJob                 // a mock gateway
 	jobKinds
 )
@@ -118,6 +119,7 @@ const liveEvery = 200 * time.Millisecond
 // watch reads the runs, and again whenever the sessions have changed.
 func (l *loader) watch(ctx context.Context, tell teller, poke <-chan struct{}) {
 	var last []capture.Session
+	live := false
 	for first := true; ; first = false {
 		sessions, err := l.source.Sessions(ctx)
 		if err != nil || first || !slices.Equal(sessions, last) {
@@ -131,8 +133,11 @@ func (l *loader) watch(ctx context.Context, tell teller, poke <-chan struct{}) {
 			}
 		}
 		var again <-chan time.Time
-		if isLive(sessions) {
-			again = time.After(liveEvery)
+		switch {
+		case err == nil && isLive(sessions):
+			live, again = true, time.After(liveEvery)
+		case err != nil && live: // the proxy may have ended, or be back soon
+			again = time.After(5 * liveEvery)
 		}
 		select {
 		case <-ctx.Done():

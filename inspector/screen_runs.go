@@ -302,7 +302,7 @@ func (s *Screen) loadMarks() {
 		return
 	}
 	keeper := s.o.Marks
-	s.loader.start(deedJob, func(ctx context.Context, tell teller) {
+	s.loader.start(markJob, func(ctx context.Context, tell teller) {
 		marks, err := keeper.Marks(ctx)
 		tell(func(s *Screen) { s.setMarks(marks, err) })
 	})
