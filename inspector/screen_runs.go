@@ -234,6 +234,9 @@ func newRunColumns(s *Screen) *runColumns {
 	return c
 }
 
+// inputColumn is the least width in which an input says anything.
+const inputColumn = 10
+
 // cell puts a text in a column, and nothing if it has no room.
 func cell(style Style, text string, width int, right bool) []Piece {
 	if width == 0 {
@@ -256,7 +259,10 @@ func (c *runColumns) heading() Line {
 		{"human", c.human, true}, {"first", c.first, true}, {"events", c.events, true}, {"findings", c.findings, false}, {"pulse", c.pulse, false}} {
 		pieces = append(pieces, cell(Dim, h.text, h.width, h.right)...)
 	}
-	return bare(append(pieces, Piece{Dim, "input"})...)
+	if c.width-columns(pieces) >= inputColumn {
+		pieces = append(pieces, Piece{Dim, "input"})
+	}
+	return bare(pieces...)
 }
 
 func (c *runColumns) row(s *Screen, r *runRow, chosen bool) Line {
@@ -286,8 +292,8 @@ func (c *runColumns) row(s *Screen, r *runRow, chosen bool) Line {
 	put(Plain, groupDigits(sum.envelopes), c.events, true)
 	put(findingsStyle(sum.errors, sum.warnings), findingsText(look, sum.errors, sum.warnings, sum.notes), c.findings, false)
 	put(Dim, sparkline(sum.pulse, look), c.pulse, false)
-	if room := c.width - columns(pieces) - 1; sum.input != "" && room > 6 {
-		pieces = append(pieces, Piece{Dim, look.quote(sum.input, room, 0)})
+	if room := c.width - columns(pieces); sum.input != "" && room >= inputColumn {
+		pieces = append(pieces, Piece{Dim, look.quote(sum.input, room-1, 0)})
 	}
 	line := bare(pieces...)
 	if chosen {
