@@ -238,11 +238,11 @@ func newRunColumns(s *Screen) *runColumns {
 const inputColumn = 10
 
 // cell puts a text in a column, and nothing if it has no room.
-func cell(style Style, text string, width int, right bool) []Piece {
+func (c *runColumns) cell(style Style, text string, width int, right bool) []Piece {
 	if width == 0 {
 		return nil
 	}
-	text = cutColumns(text, width, "…")
+	text = cutColumns(text, width, c.look.ellipsis())
 	if right {
 		return []Piece{{style, padLeft(text, width)}, {Plain, "  "}}
 	}
@@ -257,7 +257,7 @@ func (c *runColumns) heading() Line {
 		right bool
 	}{{"run", c.name, false}, {"thread", c.thread, false}, {"status", c.status, false}, {"started", c.started, false}, {"model", c.model, true},
 		{"human", c.human, true}, {"first", c.first, true}, {"events", c.events, true}, {"findings", c.findings, false}, {"pulse", c.pulse, false}} {
-		pieces = append(pieces, cell(Dim, h.text, h.width, h.right)...)
+		pieces = append(pieces, c.cell(Dim, h.text, h.width, h.right)...)
 	}
 	if c.width-columns(pieces) >= inputColumn {
 		pieces = append(pieces, Piece{Dim, "input"})
@@ -274,7 +274,7 @@ func (c *runColumns) row(s *Screen, r *runRow, chosen bool) Line {
 	}
 	pieces := []Piece{{Strong, mark}, {statusStyle(sum.status), look.glyph(nice, plain)}, {Plain, "  "}}
 	put := func(style Style, text string, width int, right bool) {
-		pieces = append(pieces, cell(style, text, width, right)...)
+		pieces = append(pieces, c.cell(style, text, width, right)...)
 	}
 	put(Key, r.name, c.name, false)
 	put(Plain, look.fit(sum.thread, max(c.thread, 1), 0), c.thread, false)

@@ -125,6 +125,9 @@ func TestScreens(t *testing.T) {
 				s := newTestScreen(t, readTape(t, tt.story), size.width, size.height, ScreenOptions{Look: Look{ASCII: tt.ascii}})
 				press(s, tt.keys...)
 				checkScreen(t, s, name)
+				if got := textOf(s); tt.ascii && strings.ContainsFunc(got, func(r rune) bool { return r > 0x7e && r != '€' }) {
+					t.Errorf("it is not ASCII:\n%s", got)
+				}
 				golden(t, name, []byte(textOf(s)))
 			})
 		}
