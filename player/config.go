@@ -68,6 +68,9 @@ func (c Config) Validate() error {
 	if c.Source != nil && c.Scenario != "" {
 		errs = append(errs, errors.New("scenario and source exclude each other"))
 	}
+	if err := c.Engine.Validate(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,43 +16,78 @@ import (
 	"tapedeck/player"
 	"tapedeck/player/engine"
 	"tapedeck/player/scenario"
+	"tapedeck/player/tape"
+	"tapedeck/protocol/capture"
 )
 
 const defaultPlayListen = "127.0.0.1:4081"
 
 func (w *world) playCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "play",
-		Usage: "stand in as the whole gateway, and play a scenario to any client",
-		Description: `tapedeck play --scenario approval            point the app at http://` + defaultPlayListen + `
-tapedeck play --scenario my.yaml             one of your own; tapedeck scenarios show NAME gives one to start from
+		Name:      "play",
+		Usage:     "stand in as the whole gateway: play a scenario, or what a tape recorded",
+		ArgsUsage: "[TAPE]",
+		Description: `tapedeck play --scenario approval     point the app at http://` + defaultPlayListen + `
+tapedeck play --scenario my.yaml      one of your own; tapedeck scenarios show NAME gives one to start from
+tapedeck play bug.tape                what was recorded, faults included, with the caller's own ids
 
 A client chooses another scenario by beginning its text, or its thread's id, with scenario:NAME.`,
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "scenario", Aliases: []string{"s"}, Value: "hello", TakesFile: true, Usage: "what is played: a built-in `NAME`, or a YAML file"},
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "scenario", Aliases: []string{"s"}, TakesFile: true, Usage: "play a built-in `NAME`, or a YAML file (hello)"},
 			&cli.StringFlag{Name: "speed", Value: "1", Usage: "how fast: a `FACTOR` such as 2 or 0.5, or max"},
 			&cli.DurationFlag{Name: "max-gap", Usage: "wait no longer than `TIME` between two envelopes"},
 			&cli.BoolFlag{Name: "step", Usage: "hold each envelope until a control call lets it go"},
 			&cli.Int64Flag{Name: "seed", Usage: "another `NUMBER`, other ids and jitter; the same one, the same bytes"},
-			&cli.IntFlag{Name: "replay-buffer", Usage: "replay at most `N` envelopes of a run in flight; 0 is all"},
-			&cli.StringSliceFlag{Name: "known-threads", Usage: "know only the thread `ID`; may be repeated"},
-			&cli.BoolFlag{Name: "strict-rooms", Usage: "let thread:messages alone join a thread's room"},
-			&cli.StringFlag{Name: "auth", Usage: "ask for `TOKEN`"},
-			&cli.DurationFlag{Name: "ping-interval", Value: 25 * time.Second, Usage: "Engine.IO's pingInterval"},
-			&cli.DurationFlag{Name: "ping-timeout", Value: 20 * time.Second, Usage: "Engine.IO's pingTimeout"},
-			&cli.StringFlag{Name: "max-payload", Value: "1000000", Usage: "Socket.IO's maxHttpBufferSize, a `SIZE`"},
-			&cli.StringSliceFlag{Name: "cors", Usage: "allow cross-origin requests from `ORIGIN`; * for all; may be repeated"},
-			&cli.StringFlag{Name: "cookie", Usage: "set a session cookie called `NAME`"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "tell of sockets and refused commands"},
-		}, doorFlags(defaultPlayListen)...),
+		}, tapeFlags(), gatewayFlags(), controlFlags(), doorFlags(defaultPlayListen)),
 		Before: useSettings,
 		Action: w.play,
 	}
 }
 
+// tapeFlags are about playing from a tape.
+func tapeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "match", Value: "auto", Usage: "which recorded run answers a run:start: `auto|input|order`"},
+		&cli.StringFlag{Name: "on-miss", Value: "fail", Usage: "what to do when none does: `fail|next|scenario:NAME`"},
+		&cli.BoolFlag{Name: "with-drops", Usage: "cut the sockets where the gateway did"},
+		&cli.IntFlag{Name: "session", Usage: "play session `N` alone"},
+		&cli.BoolFlag{Name: "strict", Usage: "end with exit code 1 if anything was asked that the tape does not have"},
+	}
+}
+
+// gatewayFlags are about how the gateway behaves, whatever it plays.
+func gatewayFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "replay-buffer", Usage: "replay at most `N` envelopes of a run in flight; 0 is all"},
+		&cli.StringSliceFlag{Name: "known-threads", Usage: "know only the thread `ID`; may be repeated"},
+		&cli.BoolFlag{Name: "strict-rooms", Usage: "let thread:messages alone join a thread's room"},
+		&cli.StringFlag{Name: "auth", Usage: "ask for `TOKEN`"},
+		&cli.StringFlag{Name: "path", Value: "/socket.io/", Usage: "Socket.IO's `PATH`"},
+		&cli.StringFlag{Name: "plain-path", Value: "/ws", Usage: "the `PATH` of plain JSON sockets; - for none"},
+		&cli.DurationFlag{Name: "ping-interval", Value: 25 * time.Second, Usage: "Engine.IO's pingInterval"},
+		&cli.DurationFlag{Name: "ping-timeout", Value: 20 * time.Second, Usage: "Engine.IO's pingTimeout"},
+		&cli.StringFlag{Name: "max-payload", Value: "1000000", Usage: "Socket.IO's maxHttpBufferSize, a `SIZE`"},
+		&cli.DurationFlag{Name: "recovery", Usage: "recover the state of sockets that come back within `TIME`; 0 is off"},
+		&cli.StringSliceFlag{Name: "cors", Usage: "allow cross-origin requests from `ORIGIN`; * for all; may be repeated"},
+		&cli.StringFlag{Name: "cookie", Usage: "set a session cookie called `NAME`"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "tell of sockets and refused commands"},
+	}
+}
+
+// controlFlags are about the API by which tests drive the player.
+func controlFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "control", Value: "/__tapedeck", Usage: "the `PATH` of the control API; off for none"},
+		&cli.StringFlag{Name: "control-token", Usage: "ask for `TOKEN` there"},
+		&cli.StringSliceFlag{Name: "control-host", Usage: "answer there to the name `HOST` too, besides the loopback's; may be repeated"},
+		&cli.StringSliceFlag{Name: "control-origin", Usage: "answer there to pages of `ORIGIN` too; may be repeated"},
+	}
+}
+
 // play runs the play command: it serves until a signal.
-func (w *world) play(c *cli.Context) (err error) {
-	if _, err := arguments(c, 0, 0, ""); err != nil {
+func (w *world) play(c *cli.Context) error {
+	args, err := arguments(c, 0, 1, "one tape")
+	if err != nil {
 		return err
 	}
 	cfg, err := playerConfig(c)
@@ -60,24 +97,56 @@ func (w *world) play(c *cli.Context) (err error) {
 	if c.Bool("verbose") {
 		cfg.Logger = slog.New(slog.NewTextHandler(w.stderr, nil))
 	}
-	g, err := newGateway(*cfg)
+	var recorded *tape.Source
+	if len(args) == 1 {
+		if recorded, err = tapeSource(c, args[0], cfg); err != nil {
+			return err
+		}
+	}
+	d, err := openDoor(c)
 	if err != nil {
 		return err
 	}
-	d, err := openDoor(c)
+	defer d.close()
+	if !d.loopback && cfg.Control.Token == "" {
+		// Whoever can reach the port must not drive it unasked.
+		cfg.Control.Off = true
+	}
+	g, err := newGateway(*cfg)
 	if err != nil {
 		return err
 	}
 	stop := newStopper()
 	defer stop.release()
 	w.sayWhere(d)
-	w.talk("scenario %s; another one: begin the text with scenario:NAME (tapedeck scenarios lists them)", c.String("scenario"))
+	w.sayPlayed(c, recorded, cfg)
 	w.talk("next: point the app at %s in place of its gateway", d.url)
 	err = errors.Join(g.serve(stop.first, d.listeners...), g.close(stop.second))
-	if err == nil && stop.cutShort() {
+	switch {
+	case err != nil:
+		return err
+	case stop.cutShort():
 		return withCode(exitInterrupted, nil)
+	case recorded != nil && c.Bool("strict") && recorded.Misses() > 0:
+		return withCode(exitFindings, fmt.Errorf("%d things were asked that the tape does not have", recorded.Misses()))
 	}
-	return err
+	return nil
+}
+
+// sayPlayed tells what is played.
+func (w *world) sayPlayed(c *cli.Context, recorded *tape.Source, cfg *player.Config) {
+	if recorded != nil {
+		s := recorded.Summary()
+		w.talk("tape %s: %d runs of %d threads, %d answers over HTTP", c.Args().First(), s.Starts, s.Threads, s.Exchanges)
+		for _, remark := range recorded.Remarks() {
+			w.talk("not played: %s", remark)
+		}
+	} else {
+		w.talk("scenario %s; another one: begin the text with scenario:NAME (tapedeck scenarios lists them)", cfg.Scenario)
+	}
+	if cfg.Control.Off && c.String("control") != "off" {
+		w.talk("the control API is off, since this is not the loopback: --control-token TOKEN turns it on")
+	}
 }
 
 // playerConfig reads what the flags say about the player.
@@ -94,17 +163,52 @@ func playerConfig(c *cli.Context) (*player.Config, error) {
 		Seed: uint64(c.Int64("seed")), Speed: speed, MaxGap: c.Duration("max-gap"), Step: c.Bool("step"),
 		ReplayBuffer: c.Int("replay-buffer"), KnownThreads: c.StringSlice("known-threads"), StrictRooms: c.Bool("strict-rooms"),
 		Token: c.String("auth"),
+		Control: player.Control{
+			Off: c.String("control") == "off", Path: c.String("control"), Token: c.String("control-token"),
+			Hosts: c.StringSlice("control-host"), Origins: c.StringSlice("control-origin"),
+		},
 		Engine: engine.Config{
+			Path: c.String("path"), PlainPath: c.String("plain-path"), Recovery: c.Duration("recovery"),
 			PingInterval: c.Duration("ping-interval"), PingTimeout: c.Duration("ping-timeout"), MaxPayload: payload,
 			Origins: c.StringSlice("cors"), Cookie: c.String("cookie"),
 		},
 	}
-	own, err := findScenario(c.String("scenario"))
+	if c.NArg() > 0 {
+		if c.IsSet("scenario") {
+			return nil, usageError("play: a tape and --scenario exclude each other; --on-miss scenario:NAME plays one where the tape has nothing")
+		}
+		return cfg, nil
+	}
+	own, err := findScenario(cmp.Or(c.String("scenario"), "hello"))
 	if err != nil {
 		return nil, err
 	}
 	cfg.Scenario, cfg.Scenarios = own.Name, []*scenario.Scenario{own}
 	return cfg, nil
+}
+
+// tapeSource has the player play what a tape recorded.
+func tapeSource(c *cli.Context, path string, cfg *player.Config) (source *tape.Source, err error) {
+	o := tape.Options{
+		Session: capture.SessionID(c.Int("session")), Match: tape.Match(c.String("match")), OnMiss: tape.OnMiss(c.String("on-miss")),
+		WithDrops: c.Bool("with-drops"), Seed: cfg.Seed, Logger: cfg.Logger,
+	}
+	if name, ok := strings.CutPrefix(c.String("on-miss"), "scenario:"); ok {
+		if o.Fallback, err = findScenario(name); err != nil {
+			return nil, err
+		}
+		o.OnMiss = tape.MissScenario
+	}
+	t, err := openTape(c.Context, path)
+	if err != nil {
+		return nil, err
+	}
+	source, err = tape.New(c.Context, t, o)
+	if err := errors.Join(err, t.Close()); err != nil {
+		return nil, fmt.Errorf("play tape %q: %w", path, err)
+	}
+	cfg.Source = source
+	return source, nil
 }
 
 // findScenario returns a built-in scenario, or the one in a file.
