@@ -151,7 +151,7 @@ func (l *loader) watch(ctx context.Context, tell teller, poke <-chan struct{}) {
 
 // isLive reports whether the last session goes on, as far as its tape says.
 func isLive(sessions []capture.Session) bool {
-	return len(sessions) > 0 && sessions[len(sessions)-1].Ended.IsZero() && sessions[len(sessions)-1].Listen != ""
+	return len(sessions) > 0 && sessions[len(sessions)-1].Live
 }
 
 // A batch is what is folded in at a time: a key waits no longer than it takes.

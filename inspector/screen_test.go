@@ -385,7 +385,7 @@ type growing struct {
 
 func (g *growing) now() *tape {
 	part := newTape(g.frames[:g.shown.Load()])
-	part.session.Ended, part.session.Clean = time.Time{}, false
+	part.session.Ended, part.session.Clean, part.session.Live = time.Time{}, false, true
 	for i := range part.runs {
 		if part.runs[i].Status == conversation.Truncated { // it only seems so
 			part.runs[i].Status = conversation.Running

@@ -16,6 +16,7 @@ const appDescription = `Debug a live run:       tapedeck proxy -u https://gatewa
 See what was recorded:  tapedeck runs, tapedeck show last
 Work without a gateway: tapedeck play --scenario approval
 See it all at once:     tapedeck demo
+In a folder with one tape, tapedeck alone opens it, as tapedeck inspect does.
 
 Every flag can also be set in the environment: --listen is TAPEDECK_LISTEN.
 Flags may stand before or after arguments.`
@@ -36,7 +37,7 @@ func newApp(w *world) *cli.App {
 		ExitErrHandler:       func(*cli.Context, error) {}, // main decides
 		OnUsageError:         onUsageError,
 		Commands: []*cli.Command{
-			w.demoCommand(), w.proxyCommand(), w.playCommand(), w.scenariosCommand(),
+			w.demoCommand(), w.proxyCommand(), w.playCommand(), w.scenariosCommand(), w.inspectCommand(),
 			w.runsCommand(), w.threadsCommand(), w.showCommand(), w.tailCommand(),
 			w.findingsCommand(), w.checkCommand(), w.rulesCommand(),
 			w.repairCommand(), w.pruneCommand(),
@@ -95,6 +96,9 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 func (w *world) noCommand(c *cli.Context) error {
 	given := c.Args().First()
 	if given == "" {
+		if path := onlyTape(); path != "" && w.canShow() {
+			return w.inspect(c, path)
+		}
 		return cli.ShowAppHelp(c)
 	}
 	var names []string

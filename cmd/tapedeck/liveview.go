@@ -42,7 +42,7 @@ func (w *world) newLiveView(c *cli.Context, settings protocol.Settings) (*liveVi
 	if err != nil {
 		return nil, err
 	}
-	if c.Bool("quiet") {
+	if c.Bool("quiet") || c.Bool("tui") {
 		return &liveView{}, nil
 	}
 	return w.printer(w.look(c), inspector.LiveOptions{

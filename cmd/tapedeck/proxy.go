@@ -1,18 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
+	"tapedeck/inspector/tui"
 	"tapedeck/player"
+	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/proxy"
 	"tapedeck/recorder"
@@ -41,6 +46,7 @@ What passes is forwarded first and looked at afterwards; --enforce turns that ar
 			&cli.StringFlag{Name: "body-limit", Value: "64MiB", Usage: "record at most `SIZE` of one body or message; all of it is passed on"},
 			&cli.BoolFlag{Name: "keep-secrets", Usage: "record credentials as they are"},
 			&cli.StringSliceFlag{Name: "redact", Usage: "redact a header, a field or a JSON pointer `NAME` too; may be repeated"},
+			&cli.BoolFlag{Name: "tui", Usage: "look at it in the terminal, as inspect does, instead of printing what passes"},
 			&cli.StringFlag{Name: "enforce", Usage: "refuse invalid commands of the client, or hold back invalid messages of `client|both` sides"},
 			&cli.StringFlag{Name: "on-record-error", Value: "relay", Usage: "what to do when the tape cannot be written any more: `relay|stop`"},
 		}, slices.Concat(doorFlags(defaultListen), judgeFlags(), liveFlags())...),
@@ -54,6 +60,16 @@ What passes is forwarded first and looked at afterwards; --enforce turns that ar
 func (w *world) proxy(c *cli.Context) (err error) {
 	if _, err := arguments(c, 0, 0, ""); err != nil {
 		return err
+	}
+	if c.Bool("tui") {
+		if !w.canShow() {
+			return usageError("proxy: --tui needs a terminal; without it, what passes is printed")
+		}
+		// Nothing may be printed over the screen: what is said is kept until it
+		// is gone.
+		said := &keptTalk{}
+		defer said.flush(w.stderr)
+		w = &world{stdin: w.stdin, stdout: w.stdout, stderr: said, getenv: w.getenv}
 	}
 	onError := c.String("on-record-error")
 	if onError != "relay" && onError != "stop" {
@@ -121,7 +137,11 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	}
 	w.sayRemarks(schemas)
 	w.sayReady(c, cfg, d, behind)
+	shown := make(chan error, 1)
+	go func() { shown <- w.showLive(c, rec, stop, chosen) }()
 	served := p.Serve(stop.first, d.listeners...)
+	stop.stop()
+	served = errors.Join(served, <-shown)
 	p.Shutdown(stop.second)
 	err = errors.Join(served, rec.close(), view.close(stop.second))
 	w.talk("session %d is on %s; next: %s", rec.session.ID, c.String("write"), command("runs", c.String("write")))
@@ -219,4 +239,39 @@ func viaProxy(cfg *proxy.Config) string {
 		return ""
 	}
 	return via.Redacted()
+}
+
+// showLive opens the terminal UI on the recording, if it was asked for, and ends
+// the proxy when the user leaves it.
+func (w *world) showLive(c *cli.Context, rec *recording, stop *stopper, chosen protocol.Settings) error {
+	if !c.Bool("tui") {
+		return nil
+	}
+	defer stop.stop()
+	path, src := c.String("write"), rec.writer.Reader()
+	return tui.Run(stop.first, src, tui.Options{
+		Screen:  screenOptions(w.look(c), src, path, "", nil, chosen),
+		NoColor: !w.colours(w.stdout),
+		Save:    saveCopy,
+	})
+}
+
+// keptTalk keeps what is said while the screen is not to be written over.
+type keptTalk struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write keeps text.
+func (k *keptTalk) Write(text []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.text.Write(text)
+}
+
+// flush says all that was kept.
+func (k *keptTalk) flush(out io.Writer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.text.WriteTo(out) // nobody is left to tell if that fails
 }
