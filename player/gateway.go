@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -102,6 +103,22 @@ func (g *Gateway) Close(ctx context.Context) error {
 	err := g.engine.Close(ctx)
 	g.stage.close()
 	return err
+}
+
+// Replace puts a scenario in place of the one of its name, from the next run:start
+// on. Runs on their way go on as they began.
+func (g *Gateway) Replace(changed *scenario.Scenario) error {
+	synthetic, ok := g.source.(*scenarios)
+	if !ok {
+		return errors.New("this player serves no scenarios")
+	}
+	synthetic.replace(changed)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.house.Name == changed.Name {
+		g.house = changed
+	}
+	return nil
 }
 
 // Pause stops the clock of all runs, or lets it run on.

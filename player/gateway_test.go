@@ -268,3 +268,39 @@ func TestRooms(t *testing.T) {
 		})
 	}
 }
+
+// TestReplace: a scenario that changed is played from the next run:start on.
+func TestReplace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		says := func(text string) *scenario.Scenario {
+			s, err := scenario.Parse("mine", []byte("title: Mine\nsteps: [{text: "+text+"}]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		one, two := says("one"), says("two")
+		w := newWorld(t, Config{Scenario: "mine", Scenarios: []*scenario.Scenario{one}})
+		s := w.connect(0)
+		said := func(message string) string {
+			s.send("run:start", `{"threadId":"t","messageId":"`+message+`","input":"go"}`)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			text := ""
+			for _, payload := range s.envelopes() {
+				text += readEnvelope(t, payload).Event.Delta
+			}
+			s.messages()
+			return text
+		}
+		if got := said("m1"); got != "one" {
+			t.Errorf("before: %q", got)
+		}
+		if err := w.gateway.Replace(two); err != nil {
+			t.Fatal(err)
+		}
+		if got := said("m2"); got != "two" {
+			t.Errorf("after: %q", got)
+		}
+	})
+}

@@ -74,13 +74,16 @@ func (g *Gateway) announcement() json.RawMessage {
 	if greeter, ok := g.source.(Greeter); ok {
 		return greeter.Hello()
 	}
-	if g.house == nil || g.house.Gateway.Hello.IsZero() {
+	g.mu.Lock()
+	house := g.house
+	g.mu.Unlock()
+	if house == nil || house.Gateway.Hello.IsZero() {
 		return defaultHello()
 	}
-	if string(g.house.Gateway.Hello) == `"none"` {
+	if string(house.Gateway.Hello) == `"none"` {
 		return nil
 	}
-	return json.RawMessage(g.house.Gateway.Hello)
+	return json.RawMessage(house.Gateway.Hello)
 }
 
 // left forgets a socket.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tapedeck/player/engine"
@@ -90,15 +91,37 @@ const prefix = "scenario:"
 
 // scenarios is the Source of synthetic runs.
 type scenarios struct {
+	seed    uint64
+	choices *choices // of the control API
+
+	mu        sync.RWMutex // guards what follows
 	otherwise *scenario.Scenario
 	own       map[string]*scenario.Scenario
-	seed      uint64
-	choices   *choices // of the control API
+}
+
+// replace puts s in place of the scenario of its name.
+func (s *scenarios) replace(changed *scenario.Scenario) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own[changed.Name] = changed
+	if s.otherwise.Name == changed.Name {
+		s.otherwise = changed
+	}
+}
+
+// byDefault is the scenario of whoever asks for none.
+func (s *scenarios) byDefault() *scenario.Scenario {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.otherwise
 }
 
 // find returns the scenario of a name.
 func (s *scenarios) find(name string) (*scenario.Scenario, error) {
-	if own := s.own[name]; own != nil {
+	s.mu.RLock()
+	own := s.own[name]
+	s.mu.RUnlock()
+	if own != nil {
 		return own, nil
 	}
 	return scenario.Builtin(name)
@@ -126,7 +149,7 @@ func (s *scenarios) ofThread(id string) (*scenario.Scenario, error) {
 	if name, _ := named(id); name != "" {
 		return s.find(name)
 	}
-	return s.otherwise, nil
+	return s.byDefault(), nil
 }
 
 // Thread begins a thread as its scenario says. One whose scenario is unknown

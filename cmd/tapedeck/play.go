@@ -34,6 +34,7 @@ tapedeck play bug.tape                what was recorded, faults included, with t
 A client chooses another scenario by beginning its text, or its thread's id, with scenario:NAME.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "scenario", Aliases: []string{"s"}, TakesFile: true, Usage: "play a built-in `NAME`, or a YAML file (hello)"},
+			&cli.BoolFlag{Name: "watch", Usage: "play the scenario's file anew whenever it changes"},
 			&cli.StringFlag{Name: "speed", Value: "1", Usage: "how fast: a `FACTOR` such as 2 or 0.5, or max"},
 			&cli.DurationFlag{Name: "max-gap", Usage: "wait no longer than `TIME` between two envelopes"},
 			&cli.BoolFlag{Name: "step", Usage: "hold each envelope until a control call lets it go"},
@@ -118,8 +119,15 @@ func (w *world) play(c *cli.Context) error {
 	}
 	stop := newStopper()
 	defer stop.release()
-	w.sayWhere(d)
+	if c.Bool("watch") {
+		file, err := watchScenario(c.String("scenario"), g.player.Replace)
+		if err != nil {
+			return errors.Join(err, g.close(stop.second))
+		}
+		defer file.run(stop.first, w.talk)()
+	}
 	w.sayPlayed(c, recorded, cfg)
+	w.sayWhere(d)
 	w.talk("next: point the app at %s in place of its gateway", d.url)
 	err = errors.Join(g.serve(stop.first, d.listeners...), g.close(stop.second))
 	switch {

@@ -215,7 +215,6 @@ func (w *world) recordingFailed(err error, onError string, stop *stopper) {
 // sayReady tells where it listens and what to do next.
 func (w *world) sayReady(c *cli.Context, cfg *proxy.Config, d *door, behind *backstage) {
 	tape := c.String("write")
-	w.sayWhere(d)
 	if behind != nil {
 		w.talk("gateway built in, since there is no -u: scenario %s", c.String("scenario"))
 	} else {
@@ -228,6 +227,7 @@ func (w *world) sayReady(c *cli.Context, cfg *proxy.Config, d *door, behind *bac
 	if c.Bool("keep-secrets") {
 		w.alarm("credentials are recorded as they are")
 	}
+	w.sayWhere(d) // behind the rest: who waits for it finds all of it
 	w.talk("next: point the app at %s, then in another terminal: %s", d.url, command("show last", tape))
 }
 
