@@ -35,11 +35,37 @@ const (
 	slotRunID
 	slotTimestamp
 	slots
+	// Places outside the fields of an event.
+	slotVersion
+	slotThread
+	slotRun
+	slotSequence
+	slotEvent
+	slotType
 )
 
-// slotOf returns the slot of a field, noSlot if nobody looks at it.
+// routeOf returns the slot of an envelope's member, noSlot if nobody looks at it.
+func routeOf(name []byte) slot {
+	switch string(name) {
+	case "v":
+		return slotVersion
+	case "threadId":
+		return slotThread
+	case "runId":
+		return slotRun
+	case "sequence":
+		return slotSequence
+	case "event":
+		return slotEvent
+	}
+	return noSlot
+}
+
+// slotOf returns the slot of an event's member, noSlot if nobody looks at it.
 func slotOf(name []byte) slot {
 	switch string(name) {
+	case "type":
+		return slotType
 	case "messageId":
 		return slotMessageID
 	case "role":
@@ -84,27 +110,23 @@ func slotOf(name []byte) slot {
 	return noSlot
 }
 
-// take gives a member of the envelope its place.
-func (p *parts) take(name, value []byte) {
-	switch string(name) {
-	case "v":
+// put gives a value its slot.
+func (p *parts) put(s slot, value []byte) {
+	switch s {
+	case noSlot:
+	case slotVersion:
 		p.v = value
-	case "threadId":
+	case slotThread:
 		p.thread = value
-	case "runId":
+	case slotRun:
 		p.run = value
-	case "sequence":
+	case slotSequence:
 		p.sequence = value
-	case "event":
+	case slotEvent:
 		p.event = value
-	}
-}
-
-// takeField gives a member of the event its place.
-func (p *parts) takeField(name, value []byte) {
-	if string(name) == "type" {
+	case slotType:
 		p.typ = value
-	} else if s := slotOf(name); s != noSlot {
+	default:
 		p.fields[s] = value
 	}
 }
@@ -115,11 +137,11 @@ func (p *parts) read(payload []byte) (ok bool) {
 	*p = parts{}
 	envelope, ok := readObject(payload)
 	for _, m := range envelope {
-		p.take([]byte(m.name), m.value)
+		p.put(routeOf([]byte(m.name)), m.value)
 	}
 	event, _ := readObject(p.event)
 	for _, m := range event {
-		p.takeField([]byte(m.name), m.value)
+		p.put(slotOf([]byte(m.name)), m.value)
 	}
 	return ok
 }

@@ -11,11 +11,19 @@ type scanner struct {
 	i int
 	// names are the names in the objects that are open, as indices into b.
 	names []span
+	// places are where the values with a slot stand.
+	places []place
 	// escaped is set if the string that was read last has an escape.
 	escaped bool
 }
 
 type span struct{ from, to int }
+
+// place is where the value of a slot stands.
+type place struct {
+	slot slot
+	span
+}
 
 // How far the scanner goes before it leaves the rest to the slow way.
 const (
@@ -35,23 +43,27 @@ const (
 // envelope reads an envelope's payload into p.
 func (s *scanner) envelope(payload []byte, p *parts) bool {
 	*p = parts{}
-	return s.scan(payload, p, inEnvelope)
+	ok := s.scan(payload, inEnvelope)
+	for _, at := range s.places {
+		p.put(at.slot, payload[at.from:at.to:at.to])
+	}
+	return ok
 }
 
 // clean reports whether there is nothing to say about payload as JSON.
-func (s *scanner) clean(payload []byte) bool { return s.scan(payload, nil, inOther) }
+func (s *scanner) clean(payload []byte) bool { return s.scan(payload, inOther) }
 
-func (s *scanner) scan(payload []byte, p *parts, in layer) bool {
-	s.b, s.i, s.names = payload, 0, s.names[:0]
+func (s *scanner) scan(payload []byte, in layer) bool {
+	s.b, s.i, s.names, s.places = payload, 0, s.names[:0], s.places[:0]
 	s.space()
-	ok := s.value(0, p, in)
+	ok := s.value(0, in)
 	s.space()
 	ok = ok && s.i == len(s.b)
 	s.b = nil
 	return ok
 }
 
-func (s *scanner) value(depth int, p *parts, in layer) bool {
+func (s *scanner) value(depth int, in layer) bool {
 	if s.i == len(s.b) || depth > scanDepth {
 		return false
 	}
@@ -59,7 +71,7 @@ func (s *scanner) value(depth int, p *parts, in layer) bool {
 	case '"':
 		return s.text()
 	case '{':
-		return s.object(depth, p, in)
+		return s.object(depth, in)
 	case '[':
 		return s.array(depth)
 	case 't':
@@ -73,8 +85,9 @@ func (s *scanner) value(depth int, p *parts, in layer) bool {
 	}
 }
 
-// object reads an object, and gives its members their places in p as in says.
-func (s *scanner) object(depth int, p *parts, in layer) bool {
+// object reads an object, and notes the places of its members that have a slot
+// there.
+func (s *scanner) object(depth int, in layer) bool {
 	first := len(s.names)
 	s.i++
 	if s.space(); s.next('}') {
@@ -85,19 +98,20 @@ func (s *scanner) object(depth int, p *parts, in layer) bool {
 		if !ok {
 			return false
 		}
-		start := s.i
-		below := inOther
-		if in == inEnvelope && string(name) == "event" {
-			below = inEvent
-		}
-		if !s.value(depth+1, p, below) {
-			return false
-		}
+		start, slot, below := s.i, noSlot, inOther
 		switch in {
 		case inEnvelope:
-			p.take(name, s.b[start:s.i:s.i])
+			if slot = routeOf(name); slot == slotEvent {
+				below = inEvent
+			}
 		case inEvent:
-			p.takeField(name, s.b[start:s.i:s.i])
+			slot = slotOf(name)
+		}
+		if !s.value(depth+1, below) {
+			return false
+		}
+		if slot != noSlot {
+			s.places = append(s.places, place{slot, span{start, s.i}})
 		}
 		if s.space(); s.next('}') {
 			s.names = s.names[:first]
@@ -141,7 +155,7 @@ func (s *scanner) array(depth int) bool {
 		return true
 	}
 	for {
-		if !s.value(depth+1, nil, inOther) {
+		if !s.value(depth+1, inOther) {
 			return false
 		}
 		if s.space(); s.next(']') {
@@ -152,6 +166,18 @@ func (s *scanner) array(depth int) bool {
 		}
 		s.space()
 	}
+}
+
+// scalar steps over the string or the number at i.
+func (s *scanner) scalar(b []byte, i int) (end int, ok bool) {
+	s.b, s.i = b, i
+	if i < len(b) && b[i] == '"' {
+		ok = s.text()
+	} else {
+		ok = s.number()
+	}
+	s.b = nil
+	return s.i, ok
 }
 
 // plain are the bytes that stand in a string for themselves.

@@ -14,6 +14,7 @@ type Validator struct {
 	tools   toolSchemas
 	keep    keeper
 	scanner scanner
+	repeats repeats
 	parts   parts
 }
 
@@ -66,7 +67,11 @@ func (v *Validator) Validate(m *Message, out []Finding) []Finding {
 // runEvent reads and judges an envelope.
 func (j *judge) runEvent(payload []byte, e *Envelope) []Finding {
 	p := &j.parts
-	if !j.scanner.envelope(payload, p) {
+	switch {
+	case j.repeats.read(payload, p, &j.scanner):
+	case j.scanner.envelope(payload, p):
+		j.repeats.remember(payload, j.scanner.places)
+	default:
 		state := readable
 		if len(payload) > 0 {
 			state = j.syntax(payload)

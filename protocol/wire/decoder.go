@@ -40,6 +40,7 @@ type Decoder struct {
 	json    splitter
 	body    body
 	names   map[string]string
+	repeats repeats
 }
 
 // connection is what must be remembered of one connection.

@@ -30,6 +30,8 @@ func (d *Decoder) engine(raw []byte, n int, whole bool) {
 	case len(raw) == 0:
 		d.opaque(raw, n, Malformed, "an empty Engine.IO packet", -1)
 		return
+	case d.repeated(raw, n):
+		return
 	case !utf8.Valid(raw):
 		i := invalidUTF8(raw)
 		d.opaque(raw, n, BadEncoding, fmt.Sprintf("not UTF-8 at byte %d: 0x%02x", i, raw[i]), i)

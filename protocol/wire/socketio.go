@@ -100,6 +100,7 @@ func (d *Decoder) socketIO(raw []byte, n int) {
 	}
 	if p.Engine == EngineMessage {
 		d.done(p)
+		d.remember(p, h.payload)
 	}
 }
 
