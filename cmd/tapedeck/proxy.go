@@ -144,6 +144,9 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	served = errors.Join(served, <-shown)
 	p.Shutdown(stop.second)
 	err = errors.Join(served, rec.close(), view.close(stop.second))
+	if rec.waited > 0 {
+		w.talk("the traffic had to wait for its judge %d times: this machine is slower than the traffic", rec.waited)
+	}
 	w.talk("session %d is on %s; next: %s", rec.session.ID, c.String("write"), command("runs", c.String("write")))
 	if err == nil && stop.cutShort() {
 		return withCode(exitInterrupted, nil)

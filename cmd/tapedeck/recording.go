@@ -22,6 +22,8 @@ type recording struct {
 	gate    *enforcer // nil if nothing is enforced
 	start   time.Time
 
+	// waited is how often the traffic had to wait for the judge; close sets it.
+	waited   int
 	stopLive context.CancelFunc
 	liveDone chan error
 }
@@ -69,7 +71,7 @@ func (r *recording) Frame(f *capture.Frame) {
 
 // close judges and commits what is left. Nothing may pass any more.
 func (r *recording) close() error {
-	r.judge.close()
+	r.waited = r.judge.close()
 	err := r.writer.Close(time.Since(r.start))
 	r.stopLive()
 	return errors.Join(err, <-r.liveDone)
