@@ -129,6 +129,9 @@ func (t *tap) finish(c *connection, e capture.Ending) bool {
 	if c.ended {
 		return false
 	}
+	if q := c.gate.end(); q != nil {
+		t.giveUp(c, q)
+	}
 	c.ended, c.ending = true, &e
 	data := encode(&e)
 	t.add(capture.Frame{Kind: capture.End, Connection: c.position, Direction: e.By, Data: data, Size: int64(len(data))})

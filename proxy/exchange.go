@@ -29,6 +29,7 @@ type exchange struct {
 	answers  []answer // of a gate, that make up the answer
 	failed   bool     // the client broke off its request's body
 	done     bool
+	fields   http.Header // of a gated handshake: see gateState
 }
 
 // body is the record of one body.
@@ -228,6 +229,18 @@ func (x *exchange) handshake(b *body) {
 	o := x.opening(capture.SocketIO)
 	o.Polling, o.SID = true, sid
 	x.conn = x.tap.open(o, x.position, patience)
+	if x.fields != nil {
+		x.conn.gate.lend(x.fields)
+	}
+}
+
+// lend is gateState.lend, also for a handshake, which has no connection yet.
+func (x *exchange) lend(h http.Header) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.fields = h; x.conn != nil {
+		x.conn.gate.lend(h)
+	}
 }
 
 // finish puts the Done frame on the tape, unless it is there, and leaves the

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"net/http"
+	"strings"
 	"sync"
 
 	"tapedeck/protocol/capture"
@@ -31,10 +33,10 @@ type Verdict struct {
 	// Replace is sent in its place, if it is not nil.
 	Replace []byte
 	// Answers are text messages for whoever sent it, whole Engine.IO packets
-	// where it speaks Socket.IO. By polling they go out with the client's next
-	// poll, so with what the gateway says next, if a poll is waiting there
-	// already: the gateway ends a session that polls twice at once. A gateway
-	// that is polled cannot be answered.
+	// where it speaks Socket.IO. By polling they answer the client's poll at
+	// once, even if the gateway holds it: what that says then answers the next
+	// one. While a WebSocket is about to take the session over, they go out with
+	// what the gateway says next. A gateway that is polled cannot be answered.
 	Answers [][]byte
 	// Deed tells the tape what was done. Its positions are filled in.
 	Deed capture.Deed
@@ -55,6 +57,13 @@ type gateState struct {
 	mu      sync.Mutex
 	ways    [capture.FromGateway + 1]event
 	answers []answer // for the client's next poll
+	// spare is a poll whose client was answered by the gate, and whose answer is
+	// for the client's next one.
+	spare   *poll
+	sockets int           // WebSockets that may take the session over
+	over    bool          // the session has ended
+	changed chan struct{} // closed when a poll that waits may be answered
+	fields  http.Header   // what browsers ask for in an answer of the proxy's own
 }
 
 // event is a binary event whose attachments have not all come.
@@ -117,6 +126,11 @@ func (g *gateState) settle(dir capture.Direction, f fate) {
 func (g *gateState) free(dir capture.Direction) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.border(dir)
+}
+
+// border is free with mu held.
+func (g *gateState) border(dir capture.Direction) bool {
 	return g.ways[dir].left == 0 || g.ways[dir].fate != passed
 }
 
@@ -124,6 +138,7 @@ func (g *gateState) wait(a []answer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answers = append(g.answers, a...)
+	g.wake()
 }
 
 func (g *gateState) take() []answer {
@@ -132,6 +147,29 @@ func (g *gateState) take() []answer {
 	a := g.answers
 	g.answers = nil
 	return a
+}
+
+// lend keeps those fields of the gateway's answer that an answer of the proxy's
+// own needs too, or a browser would not give it to a page of another origin.
+func (g *gateState) lend(h http.Header) {
+	fields := http.Header{}
+	for name, values := range h {
+		if name == "Vary" || strings.HasPrefix(name, "Access-Control-") {
+			fields[name] = values
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fields = fields
+}
+
+// borrow adds those fields to h.
+func (g *gateState) borrow(h http.Header) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name, values := range g.fields {
+		h[name] = values
+	}
 }
 
 func isMessage(packet []byte) bool { return len(packet) > 0 && packet[0] == '4' }

@@ -16,8 +16,6 @@ func (p *Proxy) gatedPoll(w http.ResponseWriter, r *http.Request, x *exchange) (
 		return p.pass(w, r, x)
 	case r.Method == http.MethodPost:
 		return p.gatedPost(w, r, x)
-	case p.answerPoll(w, x):
-		return false
 	}
 	return p.gatedGet(w, r, x)
 }
@@ -42,7 +40,10 @@ func (p *Proxy) gatedPost(w http.ResponseWriter, r *http.Request, x *exchange) (
 		x.replaced(capture.FromClient, data, j.rest, &j)
 		x.conn.gate.wait(j.replies)
 	}
+	x.add(capture.FromClient, j.rest) // it is whole, whatever becomes of its passing
+	x.ended(capture.FromClient, 0)
 	if len(j.rest) == 0 && len(data) > 0 {
+		x.conn.gate.borrow(w.Header())
 		p.answer(w, x, http.StatusOK, "text/html", "ok", 0, "") // as the gateway says it
 		return false
 	}
@@ -59,68 +60,24 @@ func restOf(data []byte, body io.ReadCloser) io.ReadCloser {
 	}{io.MultiReader(bytes.NewReader(data), body), body}
 }
 
-// answerPoll answers a client's poll with what the gate has for it. The gateway
-// is not asked, so it has no poll waiting that this would be a second one to.
-func (p *Proxy) answerPoll(w http.ResponseWriter, x *exchange) bool {
-	if !x.conn.gate.free(capture.FromGateway) {
-		return false
-	}
-	waiting := x.conn.gate.take()
-	if len(waiting) == 0 {
-		return false
-	}
-	x.answers = waiting
-	p.answer(w, x, http.StatusOK, "text/plain; charset=UTF-8", string(joinAnswers(nil, waiting)), 0, "")
-	return true
-}
-
-// gatedGet passes a poll on and asks the gate about each packet of the answer.
-// What the gate has for the client is added.
-func (p *Proxy) gatedGet(w http.ResponseWriter, r *http.Request, x *exchange) (broken bool) {
-	ctx, cancel := p.bound(r, true)
-	defer cancel()
-	r.Header.Del("Accept-Encoding") // what is judged must be readable
-	res, err := p.roads.pass(p.outgoing(ctx, r, x), true)
-	if err != nil {
-		return p.failed(ctx, w, r, x, err)
-	}
-	defer res.Body.Close()
-	data, whole := []byte(nil), false
-	if res.StatusCode == http.StatusOK && coding(res.Header) == 0 {
-		data, err = io.ReadAll(io.LimitReader(res.Body, int64(p.cfg.BodyLimit)+1))
-		whole = err == nil && len(data) <= p.cfg.BodyLimit
-		res.Body = restOf(data, res.Body) // which repeats its error, if it had one
-	}
-	var j judged
-	if whole {
-		j = p.judgeBody(x, capture.FromGateway, data)
-		if x.conn.gate.free(capture.FromGateway) {
-			j.answers = x.conn.gate.take()
-		}
-	}
-	if !j.changed && j.answers == nil {
-		p.head(w, r, x, res)
-		by, cause := p.copyBody(ctx, w, r, x, res)
-		x.finish(by, cause)
-		return cause != ""
-	}
-	p.sendJudged(w, r, x, res, data, &j)
-	return false
-}
-
 // sendJudged sends the client what the gate left of an answer, and what it added.
 func (p *Proxy) sendJudged(w http.ResponseWriter, r *http.Request, x *exchange, res *http.Response, was []byte, j *judged) {
-	body := joinAnswers(j.rest, j.answers)
-	if len(body) == 0 {
-		body = []byte{'6'} // an answer without a packet would end the session
+	if len(j.rest) == 0 && j.answers == nil {
+		j.rest = []byte{'6'} // an answer without a packet would end the session
 	}
+	body := joinAnswers(bytes.Clone(j.rest), j.answers)
 	res.ContentLength, res.TransferEncoding = int64(len(body)), nil
 	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.mute(capture.FromGateway)
 	p.head(w, r, x, res)
 	x.add(capture.FromGateway, was)
 	x.ended(capture.FromGateway, 0)
-	x.injected(x.replaced(capture.FromGateway, was, body, j), j.answers)
+	if j.changed {
+		x.replaced(capture.FromGateway, was, j.rest, j)
+	} else {
+		x.insert(0, was)
+	}
+	x.tell(x.insert(capture.Injected, joinAnswers(nil, j.answers)), j.answers)
 	x.sizes(0, int64(len(body)))
 	x.finish(0, "")
 	w.Write(body) // a client that has left needs none
@@ -212,14 +169,14 @@ func (j *judged) add(q *polled, refused bool) {
 }
 
 // replaced puts a body on the tape as it came and, if something of it is left,
-// as it is sent. It returns the position of the latter.
-func (x *exchange) replaced(dir capture.Direction, was, rest []byte, j *judged) (sent capture.Position) {
+// as it is sent.
+func (x *exchange) replaced(dir capture.Direction, was, rest []byte, j *judged) {
 	x.mute(dir)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.frame(capture.Polling, dir)
 	f.Flags, f.Size, f.Data = capture.Withheld, int64(len(was)), was
-	of := x.tap.put(f)
+	of, sent := x.tap.put(f), capture.Position(0)
 	if len(rest) > 0 {
 		f.Flags, f.Size, f.Data = capture.Injected, int64(len(rest)), rest
 		sent = x.tap.put(f)
@@ -231,17 +188,21 @@ func (x *exchange) replaced(dir capture.Direction, was, rest []byte, j *judged) 
 	for i := range j.replies {
 		j.replies[i].of = of
 	}
-	return sent
 }
 
-// injected tells that answers are in the body at sent.
-func (x *exchange) injected(sent capture.Position, answers []answer) {
+// insert puts a part of the answer on the tape, unless it is empty.
+func (x *exchange) insert(flags capture.Flags, data []byte) capture.Position {
+	if len(data) == 0 {
+		return 0
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tell(sent, answers)
+	f := x.frame(capture.Polling, capture.FromGateway)
+	f.Flags, f.Size, f.Data = flags, int64(len(data)), data
+	return x.tap.put(f)
 }
 
-// tell is injected with mu held.
+// tell says that answers are in the body at sent.
 func (x *exchange) tell(sent capture.Position, answers []answer) {
 	for _, a := range answers {
 		x.tap.mark(x.frame(capture.Act, 0), &capture.Deed{Did: "injected", Of: a.of, Sent: sent, Rule: a.rule})

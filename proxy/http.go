@@ -17,7 +17,7 @@ import (
 // pass hands r to the gateway and the answer to w, as both come. It reports
 // whether the answer was cut short.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) (broken bool) {
-	ctx, cancel := p.bound(r, x.polls() && r.Method == http.MethodGet)
+	ctx, cancel := p.bound(r.Context(), x.polls() && r.Method == http.MethodGet)
 	defer cancel()
 	if r.ContentLength != 0 {
 		// The gateway may answer before it has read all, and go on reading.
@@ -95,6 +95,9 @@ func (p *Proxy) head(w http.ResponseWriter, r *http.Request, x *exchange, res *h
 // respond puts the head of res on the tape, as it is going to be sent.
 func (p *Proxy) respond(r *http.Request, x *exchange, res *http.Response) {
 	was, did := p.adapt.answer(res.Header, r)
+	if p.cfg.Gate != nil && x.polls() {
+		x.lend(res.Header)
+	}
 	length := res.ContentLength
 	if r.Method == http.MethodHead {
 		length = 0

@@ -174,7 +174,16 @@ func TestManyUpgrades(t *testing.T) {
 		}
 		return Verdict{}
 	})
-	for name, change := range map[string]func(*Config){"fast": nil, "slow polling": func(c *Config) { c.Gate = slow }} {
+	// Each client is sent something of the gate's own while it is upgraded.
+	answering := gateFunc(func(f *capture.Frame) Verdict {
+		if f.Kind == capture.Polling && f.Direction == capture.FromClient && string(f.Data) == "40" {
+			return Verdict{Replace: f.Data, Answers: [][]byte{[]byte(`42["noise"]`), []byte(`42["noise"]`)}}
+		}
+		return Verdict{}
+	})
+	for name, change := range map[string]func(*Config){
+		"fast": nil, "slow polling": func(c *Config) { c.Gate = slow }, "answering": func(c *Config) { c.Gate = answering },
+	} {
 		t.Run(name, func(t *testing.T) {
 			address, tape := start(t, gateway, change)
 			out, err := node(t, "many.cjs", "http://"+address, strconv.Itoa(clients)).Output()

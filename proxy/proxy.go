@@ -42,7 +42,7 @@ type Proxy struct {
 	mu      sync.Mutex // guards what follows
 	closing bool
 	sockets map[*socket]struct{}
-	serving sync.WaitGroup // requests; none is added once closing
+	serving sync.WaitGroup // requests, and polls that outlast theirs; no request is added once closing
 }
 
 // New returns a proxy that is ready to serve.
@@ -203,10 +203,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bound returns r's context, which also ends when the proxy cuts what is under
-// way, or parked polls if r is one.
-func (p *Proxy) bound(r *http.Request, poll bool) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(r.Context())
+// bound returns ctx, which also ends when the proxy cuts what is under way, or
+// parked polls if it is one's.
+func (p *Proxy) bound(ctx context.Context, poll bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	end := p.cut
 	if poll {
 		end = p.polls

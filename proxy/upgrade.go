@@ -14,8 +14,12 @@ import (
 // upgrade passes on a request for a WebSocket and, if the gateway agrees, what
 // follows it. It reports whether an answer was cut short.
 func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) (broken bool) {
-	ctx, cancel := p.bound(r, false)
+	ctx, cancel := p.bound(r.Context(), false)
 	defer cancel()
+	if p.cfg.Gate != nil && x.conn != nil {
+		x.conn.gate.enter(ctx, x.conn.patience)
+		defer x.conn.gate.exit()
+	}
 	var conn net.Conn // written before RoundTrip returns
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(i httptrace.GotConnInfo) { conn = i.Conn },
