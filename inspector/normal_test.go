@@ -13,14 +13,20 @@ import (
 	"tapedeck/protocol/conversation/corpus"
 )
 
-// normalFrom is the normal form of all runs of a conversation.
-func normalFrom(t testing.TB, messages string) *Normal {
+// tapeOf is a tape of messages in the form of package corpus.
+func tapeOf(t testing.TB, messages string) *tape {
 	t.Helper()
 	c, err := corpus.Read([]byte("-- messages --\n" + messages + "\n-- findings --\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return normalOf(t, newTape(c.Frames), "messages")
+	return newTape(c.Frames)
+}
+
+// normalFrom is the normal form of all runs of some messages.
+func normalFrom(t testing.TB, messages string) *Normal {
+	t.Helper()
+	return normalOf(t, tapeOf(t, messages), "messages")
 }
 
 func normalOf(t testing.TB, tp *tape, label string) *Normal {
