@@ -2,25 +2,16 @@ package main
 
 import (
 	"bytes"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
 
 	"tapedeck/inspector/tui"
-	"tapedeck/player"
-	"tapedeck/protocol"
-	"tapedeck/protocol/capture"
 	"tapedeck/proxy"
-	"tapedeck/recorder"
 )
 
 const defaultListen = "127.0.0.1:4080"
@@ -61,7 +52,11 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	if _, err := arguments(c, 0, 0, ""); err != nil {
 		return err
 	}
-	if c.Bool("tui") {
+	plan, err := planProxy(c)
+	if err != nil {
+		return err
+	}
+	if plan.tui {
 		if !w.canShow() {
 			return usageError("proxy: --tui needs a terminal; without it, what passes is printed")
 		}
@@ -71,30 +66,6 @@ func (w *world) proxy(c *cli.Context) (err error) {
 		defer said.flush(w.stderr)
 		w = &world{stdin: w.stdin, stdout: w.stdout, stderr: said, getenv: w.getenv}
 	}
-	onError := c.String("on-record-error")
-	if onError != "relay" && onError != "stop" {
-		return usageError("proxy: --on-record-error is relay or stop, not %q", onError)
-	}
-	cfg, err := proxyConfig(c)
-	if err != nil {
-		return err
-	}
-	chosen, err := settings(c)
-	if err != nil {
-		return err
-	}
-	judging, schemas, err := judgeOptions(c)
-	if err != nil {
-		return err
-	}
-	gate, err := newEnforcer(c.String("enforce"), chosen, schemas)
-	if err != nil {
-		return err
-	}
-	view, err := w.newLiveView(c, chosen)
-	if err != nil {
-		return err
-	}
 	d, err := openDoor(c)
 	if err != nil {
 		return err
@@ -102,106 +73,47 @@ func (w *world) proxy(c *cli.Context) (err error) {
 	defer d.close()
 	stop := newStopper()
 	defer stop.release()
-	var behind *backstage
-	if cfg.Upstream == nil {
-		if behind, err = startBackstage(player.Config{Scenario: c.String("scenario")}); err != nil {
-			return err
-		}
-		if cfg.Upstream, err = url.Parse(behind.url); err != nil {
-			return err
-		}
-	}
-	defer func() { err = errors.Join(err, behind.end(stop.second)) }()
-
-	rec, err := startRecording(recordingOptions{
-		path:    c.String("write"),
-		session: capture.Session{Source: "proxy", Gateway: cfg.Upstream.Redacted(), Listen: d.url},
-		writer: recorder.WriterOptions{
-			KeepSecrets: c.Bool("keep-secrets"),
-			Redact:      c.StringSlice("redact"),
-			OnError:     func(err error) { w.recordingFailed(err, onError, stop) },
-		},
-		judge: judging,
-		watch: view.watch,
-	})
+	behind, err := plan.startGateway()
 	if err != nil {
 		return err
 	}
-	cfg.Sink, cfg.FirstPosition, cfg.Start = rec, rec.session.First, rec.start
-	if gate != nil {
-		cfg.Gate, rec.gate = gate, gate
-	}
-	p, err := proxy.New(*cfg)
+	defer func() { err = errors.Join(err, behind.end(stop.second)) }()
+	view, err := w.newLiveView(c, plan.settings)
 	if err != nil {
-		return errors.Join(usageError("proxy: %v", err), rec.close())
+		return err
 	}
-	w.sayRemarks(schemas)
-	w.sayReady(c, cfg, d, behind)
+	rec, err := plan.startRecording(view, d, func(err error) { w.recordingFailed(err, plan.onError, stop) })
+	if err != nil {
+		return errors.Join(err, view.close(stop.second))
+	}
+	p, err := proxy.New(*plan.config)
+	if err != nil {
+		return errors.Join(err, rec.close(), view.close(stop.second))
+	}
+	w.sayRemarks(plan.schemas)
+	w.sayReady(plan, d, behind)
 	shown := make(chan error, 1)
-	go func() { shown <- w.showLive(c, rec, stop, chosen) }()
+	go func() { shown <- w.showLive(c, plan, rec, stop) }()
 	served := p.Serve(stop.first, d.listeners...)
-	stop.stop()
+	stop.stop() // of the screen, if it was the listener that failed
 	served = errors.Join(served, <-shown)
 	p.Shutdown(stop.second)
-	err = errors.Join(served, rec.close(), view.close(stop.second))
+	if err := errors.Join(served, rec.close(), view.close(stop.second)); err != nil {
+		return err
+	}
+	w.sayRecorded(plan, rec)
+	if stop.cutShort() {
+		return withCode(exitInterrupted, nil)
+	}
+	return nil
+}
+
+// sayRecorded says what became of a session.
+func (w *world) sayRecorded(plan *proxyPlan, rec *recording) {
 	if rec.waited > 0 {
 		w.talk("the traffic had to wait for its judge %d times: this machine is slower than the traffic", rec.waited)
 	}
-	w.talk("session %d is on %s; next: %s", rec.session.ID, c.String("write"), command("runs", c.String("write")))
-	if err == nil && stop.cutShort() {
-		return withCode(exitInterrupted, nil)
-	}
-	return err
-}
-
-// proxyConfig reads what the flags say about the way through.
-func proxyConfig(c *cli.Context) (*proxy.Config, error) {
-	limit, err := parseSize(c.String("body-limit"))
-	if err != nil {
-		return nil, usageError("proxy: --body-limit: %v", err)
-	}
-	cfg := &proxy.Config{
-		BodyLimit: limit, Origin: c.String("origin"), KeepCookies: c.Bool("keep-cookies"),
-		KeepCompression: c.Bool("keep-compression"), Insecure: c.Bool("insecure"), Via: http.ProxyFromEnvironment,
-	}
-	if address := c.String("upstream"); address != "" {
-		if cfg.Upstream, err = parseGateway(address); err != nil {
-			return nil, err
-		}
-	}
-	if file := c.String("ca"); file != "" {
-		if cfg.RootCAs, err = authorities(file); err != nil {
-			return nil, err
-		}
-	}
-	return cfg, nil
-}
-
-// parseGateway reads the gateway's address, which may lack its scheme.
-func parseGateway(address string) (*url.URL, error) {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, usageError("proxy: --upstream: %v", err)
-	}
-	return u, nil
-}
-
-func authorities(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read authorities: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, usageError("proxy: --ca: no certificate in %q; it must be PEM", file)
-	}
-	return pool, nil
+	w.talk("session %d is on %s; next: %s", rec.session.ID, plan.tape, command("runs", plan.tape))
 }
 
 // recordingFailed says, once, that the tape is not complete.
@@ -216,22 +128,22 @@ func (w *world) recordingFailed(err error, onError string, stop *stopper) {
 }
 
 // sayReady tells where it listens and what to do next.
-func (w *world) sayReady(c *cli.Context, cfg *proxy.Config, d *door, behind *backstage) {
-	tape := c.String("write")
+func (w *world) sayReady(plan *proxyPlan, d *door, behind *backstage) {
+	cfg := plan.config
 	if behind != nil {
-		w.talk("gateway built in, since there is no -u: scenario %s", c.String("scenario"))
+		w.talk("gateway built in, since there is no -u: scenario %s", plan.scenario)
 	} else {
 		w.talk("gateway %s", cfg.Upstream.Redacted())
 	}
 	if via := viaProxy(cfg); via != "" {
 		w.talk("reached through the proxy %s, as the environment says", via)
 	}
-	w.talk("tape %s", tape)
-	if c.Bool("keep-secrets") {
+	w.talk("tape %s", plan.tape)
+	if plan.writer.KeepSecrets {
 		w.alarm("credentials are recorded as they are")
 	}
 	w.sayWhere(d) // behind the rest: who waits for it finds all of it
-	w.talk("next: point the app at %s, then in another terminal: %s", d.url, command("show last", tape))
+	w.talk("next: point the app at %s, then in another terminal: %s", d.url, command("show last", plan.tape))
 }
 
 // viaProxy names the forward proxy of the environment, if one leads to the
@@ -246,14 +158,14 @@ func viaProxy(cfg *proxy.Config) string {
 
 // showLive opens the terminal UI on the recording, if it was asked for, and ends
 // the proxy when the user leaves it.
-func (w *world) showLive(c *cli.Context, rec *recording, stop *stopper, chosen protocol.Settings) error {
-	if !c.Bool("tui") {
+func (w *world) showLive(c *cli.Context, plan *proxyPlan, rec *recording, stop *stopper) error {
+	if !plan.tui {
 		return nil
 	}
 	defer stop.stop()
-	path, src := c.String("write"), rec.writer.Reader()
+	src := rec.writer.Reader()
 	return tui.Run(stop.first, src, tui.Options{
-		Screen:  screenOptions(w.look(c), src, path, "", nil, chosen),
+		Screen:  screenOptions(w.look(c), src, plan.tape, "", nil, plan.settings),
 		NoColor: !w.colours(w.stdout),
 		Save:    saveCopy,
 	})
