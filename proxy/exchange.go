@@ -42,6 +42,10 @@ type body struct {
 	data  []byte // of a Polling body
 	ended bool
 	mute  bool // a gate has the say, and its frames are put one by one
+	// trailer is the fields that followed it. Where some were announced, they
+	// are waited for: open.
+	trailer http.Header
+	open    bool
 }
 
 // polls reports whether x is an Engine.IO polling request.
@@ -149,7 +153,7 @@ func (x *exchange) add(dir capture.Direction, p []byte) {
 		return
 	}
 	x.keep(b, p)
-	if dir == capture.FromGateway && b.size == x.expected && !b.mute {
+	if dir == capture.FromGateway && b.size == x.expected && !b.mute && !b.open {
 		x.whole(b, 0)
 		x.conclude(0, "")
 	}
@@ -191,6 +195,20 @@ func (x *exchange) ended(dir capture.Direction, flags capture.Flags) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.whole(x.body(dir), flags)
+}
+
+// expectTrailer says that the answer's body is not its end.
+func (x *exchange) expectTrailer() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.down.open = true
+}
+
+// trailed notes the fields that followed the body that dir sends.
+func (x *exchange) trailed(dir capture.Direction, trailer http.Header) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.body(dir).trailer = trailer.Clone()
 }
 
 // whole puts a polling body on the tape and reads from it how its session fares.
@@ -266,6 +284,7 @@ func (x *exchange) conclude(by capture.Direction, fault string) {
 	x.done = true
 	x.tap.mark(x.frame(capture.Done, 0), &capture.Outcome{
 		RequestBytes: x.up.size, ResponseBytes: x.down.size, Expected: x.expected, By: by, Error: fault,
+		RequestTrailer: x.up.trailer, Trailer: x.down.trailer,
 	})
 	if x.conn == nil {
 		return
@@ -280,12 +299,14 @@ func (x *exchange) conclude(by capture.Direction, fault string) {
 type requestBody struct {
 	io.ReadCloser
 	x *exchange
+	r *http.Request // whose Trailer is filled at the end of its body
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.add(capture.FromClient, p[:n])
 	if err == io.EOF {
+		b.x.trailed(capture.FromClient, b.r.Trailer)
 		b.x.ended(capture.FromClient, 0)
 	} else if err != nil {
 		b.x.clientFailed()

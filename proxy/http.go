@@ -40,6 +40,9 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) (broke
 
 // outgoing is r as it is sent to the gateway.
 func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange) *http.Request {
+	if r.ContentLength < 0 && r.Trailer == nil {
+		r.Trailer = http.Header{} // for those that were not announced
+	}
 	out := (&http.Request{
 		Method: r.Method, Host: p.gateway.Host, Header: r.Header.Clone(), ProtoMajor: 1, ProtoMinor: 1,
 		ContentLength: r.ContentLength, Trailer: r.Trailer,
@@ -56,7 +59,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange) *htt
 		out.Header["User-Agent"] = nil // else net/http names itself
 	}
 	if r.ContentLength != 0 {
-		out.Body = &requestBody{ReadCloser: r.Body, x: x}
+		out.Body = &requestBody{ReadCloser: r.Body, x: x, r: r}
 	}
 	out.URL = target(p.gateway, r.RequestURI, p.viaPlain(out, r))
 	return out
@@ -102,6 +105,9 @@ func (p *Proxy) respond(r *http.Request, x *exchange, res *http.Response) {
 	if r.Method == http.MethodHead {
 		length = 0
 	}
+	if len(res.Trailer) > 0 {
+		x.expectTrailer()
+	}
 	of := x.response(&capture.ResponseHead{
 		Status: res.StatusCode, Proto: res.Proto, Header: withCoding(res.Header, res.TransferEncoding), Adapted: was,
 	}, length)
@@ -129,6 +135,7 @@ func (p *Proxy) copyBody(ctx context.Context, w http.ResponseWriter, r *http.Req
 			}
 		}
 		if err == io.EOF {
+			x.trailed(capture.FromGateway, res.Trailer)
 			x.ended(capture.FromGateway, 0)
 			copyTrailer(w, res)
 			return 0, ""

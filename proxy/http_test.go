@@ -489,6 +489,18 @@ func TestHTTPCorners(t *testing.T) {
 		if string(body) != "body mine" || res.Trailer.Get("X-Sum") != "42" || res.Trailer.Get("X-Late") != "43" {
 			t.Errorf("got %q, %v", body, res.Trailer)
 		}
+		checkTrailers(t, tape.wait(t, 2, kind(capture.Done)))
+	})
+	t.Run("trailers that nobody announced", func(t *testing.T) {
+		_, r := dialRaw(t, address, "POST /trailer HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX-Mine: mine\r\n\r\n")
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); string(body) != "body mine" || res.Trailer.Get("X-Late") != "43" {
+			t.Errorf("got %q, %v, %v", body, res.Trailer, err)
+		}
+		checkTrailers(t, tape.wait(t, 3, kind(capture.Done)))
 	})
 	t.Run("HEAD", func(t *testing.T) {
 		res, err := c.Head("http://" + address + "/head")
@@ -512,13 +524,48 @@ func TestHTTPCorners(t *testing.T) {
 		}
 		res.Body.Close()
 	})
-	frames := tape.wait(t, 5, kind(capture.Done))
+	frames := tape.wait(t, 6, kind(capture.Done))
 	var statuses []int
 	for _, f := range filter(frames, kind(capture.Response)) {
 		statuses = append(statuses, detail[capture.ResponseHead](t, f).Status)
 	}
-	if diff := cmp.Diff([]int{103, 200, 200, 200, 304, 200}, statuses); diff != "" {
+	if diff := cmp.Diff([]int{103, 200, 200, 200, 200, 304, 200}, statuses); diff != "" {
 		t.Errorf("statuses on the tape (-want +got):\n%s", diff)
+	}
+}
+
+// checkTrailers looks at the last exchange's end.
+func checkTrailers(t *testing.T, frames []capture.Frame) {
+	t.Helper()
+	done := filter(frames, kind(capture.Done))
+	want := capture.Outcome{
+		RequestBytes: 4, ResponseBytes: 9, Expected: -1,
+		RequestTrailer: http.Header{"X-Mine": {"mine"}}, Trailer: http.Header{"X-Sum": {"42"}, "X-Late": {"43"}},
+	}
+	if diff := cmp.Diff(want, detail[capture.Outcome](t, done[len(done)-1])); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+}
+
+// An answer over HTTP/2 can have both a length and trailers, which are awaited.
+func TestTrailersAfterALength(t *testing.T) {
+	g := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "4")
+		w.Header().Set("Trailer", "Grpc-Status")
+		io.WriteString(w, "body")
+		w.Header().Set("Grpc-Status", "0")
+	}))
+	g.EnableHTTP2 = true
+	g.StartTLS()
+	defer g.Close()
+	address, tape := start(t, g.URL, func(c *Config) { c.Insecure = true })
+	if _, body := get(t, "http://"+address+"/"); body != "body" {
+		t.Errorf("got %q", body)
+	}
+	done := filter(tape.wait(t, 1, kind(capture.Done)), kind(capture.Done))[0]
+	want := capture.Outcome{ResponseBytes: 4, Expected: 4, Trailer: http.Header{"Grpc-Status": {"0"}}}
+	if diff := cmp.Diff(want, detail[capture.Outcome](t, done)); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 }
 

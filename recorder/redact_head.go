@@ -25,7 +25,7 @@ func (r *redactor) head(kind capture.Kind, data []byte) {
 			r.inText(l, r.address)
 		case name == "protocol" && kind == capture.Open:
 			r.inText(l, subprotocols)
-		case (name == "header" || name == "adapted") && len(path) > 1:
+		case (name == "header" || name == "adapted" || name == "trailer" || name == "requestTrailer") && len(path) > 1:
 			r.inText(l, func(value string) []secret { return r.header(strings.ToLower(path[1]), value) })
 		}
 	})

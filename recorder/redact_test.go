@@ -191,7 +191,13 @@ func TestRedactTargets(t *testing.T) {
 		var request capture.RequestHead
 		redactHead(t, r, capture.Request, capture.RequestHead{Target: in}, &request)
 		var done capture.Outcome
-		redactHead(t, r, capture.Done, capture.Outcome{Error: `dial "http://gateway` + in + `": refused`}, &done)
+		redactHead(t, r, capture.Done, capture.Outcome{
+			Error:   `dial "http://gateway` + in + `": refused`,
+			Trailer: http.Header{"X-Token": {in}}, RequestTrailer: http.Header{"X-Token": {in}},
+		}, &done)
+		if done.Trailer.Get("X-Token") != r.token([]byte(in)) || done.RequestTrailer.Get("X-Token") != r.token([]byte(in)) {
+			t.Errorf("trailers: %v, %v", done.Trailer, done.RequestTrailer)
+		}
 		if open.Target != want || request.Target != want {
 			t.Errorf("got  %s\nand  %s\nwant %s", open.Target, request.Target, want)
 		}

@@ -97,6 +97,10 @@ type Outcome struct {
 	// By is who cut the exchange short; zero if nobody did.
 	By    Direction `json:"by,omitzero"`
 	Error string    `json:"error,omitempty"`
+	// RequestTrailer and Trailer are the fields that followed the bodies of the
+	// request and of the answer.
+	RequestTrailer http.Header `json:"requestTrailer,omitempty"`
+	Trailer        http.Header `json:"trailer,omitempty"`
 }
 
 // Loss is the Data of a Gap frame.
