@@ -55,6 +55,7 @@ func newApp(w *world) *cli.App {
 func prepare(c *cli.Command) {
 	c.OnUsageError = onUsageError
 	c.HideHelpCommand = true
+	c.CustomHelpTemplate = helpTemplate(c)
 	for _, f := range c.Flags {
 		addEnvironment(f)
 	}

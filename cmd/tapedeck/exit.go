@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 
 	"tapedeck/inspector"
@@ -79,6 +80,9 @@ func (w *world) talk(format string, args ...any) {
 		fmt.Fprintf(w.stderr, "tapedeck: %s\n", inspector.Clean(line))
 	}
 }
+
+// logger writes what -v asks for: connections and trouble, never payloads.
+func (w *world) logger() *slog.Logger { return slog.New(slog.NewTextHandler(w.stderr, nil)) }
 
 // hint says what to do about an error, where the error itself cannot know.
 func hint(err error) string {

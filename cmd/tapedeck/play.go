@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"slices"
 	"strconv"
@@ -96,7 +95,7 @@ func (w *world) play(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("verbose") {
-		cfg.Logger = slog.New(slog.NewTextHandler(w.stderr, nil))
+		cfg.Logger = w.logger()
 	}
 	var recorded *tape.Source
 	if len(args) == 1 {

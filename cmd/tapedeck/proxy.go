@@ -20,9 +20,9 @@ func (w *world) proxyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "proxy",
 		Usage: "stand between an app and its gateway, and record what passes",
-		Description: `tapedeck proxy -u https://gateway.example          point the app at http://` + defaultListen + `
-tapedeck proxy -u http://localhost:3000 -l :0      any free port; it is printed
-tapedeck proxy                                     with the built-in gateway behind it
+		Description: `tapedeck proxy -u https://gateway.example                point the app at http://` + defaultListen + `
+tapedeck proxy -u http://localhost:3000 -l localhost:0   any free port; it is printed
+tapedeck proxy                                           with the built-in gateway behind it
 
 What passes is forwarded first and looked at afterwards; --enforce turns that around.`,
 		Flags: append([]cli.Flag{
@@ -65,6 +65,9 @@ func (w *world) proxy(c *cli.Context) (err error) {
 		said := &keptTalk{}
 		defer said.flush(w.stderr)
 		w = &world{stdin: w.stdin, stdout: w.stdout, stderr: said, getenv: w.getenv}
+	}
+	if c.Bool("verbose") {
+		plan.config.Logger = w.logger()
 	}
 	d, err := openDoor(c)
 	if err != nil {
