@@ -475,57 +475,6 @@ func TestManyMessagesBothWays(t *testing.T) {
 	}
 }
 
-// W11: a client that never reads stops its own gateway, and nobody else.
-func TestClientThatNeverReads(t *testing.T) {
-	chunk := fromGateway(capture.Binary, strings.Repeat("x", 64<<10))
-	stuck := make(chan struct{})
-	var once sync.Once
-	upstream := rawGateway(t, func(head string, conn net.Conn, r *bufio.Reader) {
-		io.WriteString(conn, accept(head))
-		if !strings.Contains(head, "/deaf") {
-			io.Copy(conn, r)
-			return
-		}
-		for range 3000 { // 192 MiB
-			conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
-			if _, err := conn.Write(chunk); err != nil {
-				once.Do(func() { close(stuck) })
-				return
-			}
-		}
-		t.Error("the gateway was never stopped")
-		once.Do(func() { close(stuck) })
-	})
-	sink := newCounting()
-	address, _ := start(t, upstream, func(c *Config) { c.Sink = sink })
-	deaf, _, _ := dialSocket(t, address, "/deaf")
-	conn, r, _ := dialSocket(t, address, "/other")
-	<-stuck
-	for range 10 {
-		ping := fromClient(capture.Text, "a")
-		conn.Write(ping)
-		expect(t, r, ping)
-	}
-	deaf.Close()
-	conn.Close()
-}
-
-// counting is a Sink that keeps nothing.
-type counting struct {
-	mu     sync.Mutex
-	frames int
-	bytes  int64
-}
-
-func newCounting() *counting { return new(counting) }
-
-func (c *counting) Frame(f *capture.Frame) {
-	c.mu.Lock()
-	c.frames++
-	c.bytes += int64(len(f.Data))
-	c.mu.Unlock()
-}
-
 // A refusal of an upgrade passes as the HTTP that it is.
 func TestUpgradeRefused(t *testing.T) {
 	g := gateway(t, func(w http.ResponseWriter, r *http.Request) { http.Error(w, "Session ID unknown", 400) })
@@ -576,45 +525,4 @@ func TestSocketsOverTLS(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	conn.Close()
-}
-
-// E12: a storm of clients that the gateway drops again and again leaves nothing
-// behind.
-func TestReconnectStorm(t *testing.T) {
-	const clients, rounds = 100, 3
-	g := socketGateway(t, websocket.Upgrader{}, func(conn *websocket.Conn, _ *http.Request) {
-		conn.WriteMessage(websocket.TextMessage, []byte("hello"))
-	})
-	p, tape := build(t, g.URL, nil)
-	ls, _, err := Listen(context.Background(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, p, ls)
-	var all sync.WaitGroup
-	for range clients {
-		all.Go(func() {
-			for range rounds {
-				conn, _, err := websocket.DefaultDialer.Dial("ws://"+ls[0].Addr().String()+"/", nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for err == nil {
-					_, _, err = conn.ReadMessage()
-				}
-				conn.Close()
-			}
-		})
-	}
-	all.Wait()
-	frames := tape.wait(t, clients*rounds, kind(capture.End))
-	if n := len(filter(frames, kind(capture.Open))); n != clients*rounds {
-		t.Errorf("%d connections on the tape, want %d", n, clients*rounds)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.sockets) > 0 || len(p.tap.sessions) > 0 {
-		t.Errorf("%d sockets and %d sessions are left", len(p.sockets), len(p.tap.sessions))
-	}
 }
