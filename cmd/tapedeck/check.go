@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,16 +49,19 @@ func (w *world) checkCommand() *cli.Command {
 		Description: `tapedeck check -r bug.tape                          exit 1 if there is an error
 tapedeck check --fail-on warning --max-warnings 3   exit 1 on errors, or on more than three warnings
 tapedeck check --again --rule sequence-gap=error    judge the frames again, as this version does
-tapedeck check --format junit > report.xml          or sarif, for code hosts`,
-		Flags: append([]cli.Flag{
+tapedeck check --format junit > report.xml          or sarif, for code hosts
+tapedeck check last --golden run.golden             compare with what was kept; --update keeps it`,
+		Flags: slices.Concat([]cli.Flag{
 			readFlag(),
+			&cli.StringFlag{Name: "golden", TakesFile: true, Usage: "compare the runs with the normal form in `FILE`, and fail if they differ"},
+			&cli.BoolFlag{Name: "update", Usage: "write the golden file instead"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|json|jsonl|junit|sarif`"},
 			&cli.StringFlag{Name: "fail-on", Value: "error", Usage: "the least severity that fails: `error|warning|note|none`"},
 			&cli.IntFlag{Name: "max-warnings", Value: -1, Usage: "fail on more than `N` warnings"},
 			&cli.BoolFlag{Name: "again", Usage: "judge the frames again, by this version's rules and these flags"},
 			&cli.BoolFlag{Name: "ascii", Usage: "write no characters beyond ASCII of our own"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "write the report alone"},
-		}, judgeFlags()...),
+		}, judgeFlags(), diffFlags()),
 		Before: useSettings,
 		Action: w.check,
 	}
@@ -67,6 +71,12 @@ func (w *world) check(c *cli.Context) (err error) {
 	args, err := arguments(c, 0, 1, "one run, such as last")
 	if err != nil {
 		return err
+	}
+	if c.String("golden") != "" {
+		return w.checkAgainstGolden(c, first(args))
+	}
+	if c.Bool("update") {
+		return usageError("check: --update writes a golden file: name it with --golden FILE")
 	}
 	failOn, err := parseFailOn(c.String("fail-on"))
 	if err != nil {
