@@ -59,6 +59,7 @@
 //
 // It decodes no message and judges none. It holds no read transaction open
 // between two calls, nor while a frame is yielded: one that stays open makes the
-// file grow without end. One process writes a tape at a time, and nobody else
-// has it open then; package live reads it through the one that writes.
+// file grow without end, and keeps the file locked. One process writes a tape at
+// a time, and nobody else can read the file then; package live reads it through
+// the one that writes.
 package recorder

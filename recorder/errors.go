@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrLocked is returned when another process has the tape open: for writing,
-	// or for reading when it was to be opened for writing.
+	// ErrLocked is returned when another process writes to the tape, or when it is
+	// to be written and another process reads in it for longer than a moment.
 	ErrLocked = errors.New("another process has it open; wait until that ends, or name another tape")
 	// ErrForeign is returned when the file is no tape.
 	ErrForeign = errors.New("it is not a tape")

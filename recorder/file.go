@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -21,8 +22,10 @@ const (
 	format     = 1 // of the tapes that this package writes
 	secretSize = 32
 
-	lockTries = 6 // to get the lock, lockPause apart: a third of a second
-	lockPause = 50 * time.Millisecond
+	// The lock is tried for, for a third of a second: often, since those who read
+	// have it again and again for a moment only.
+	lockTries = 66
+	lockPause = 5 * time.Millisecond
 )
 
 // tapeFile is an open tape.
@@ -47,20 +50,30 @@ func openLocked(path string, write bool) (*tapeFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-	case info.IsDir():
-		err = errors.New("it is a directory")
-	case info.Size() == 0:
-		err = ErrEmpty
-	default:
-		err = checkPages(file, info.Size())
-	}
-	if err != nil {
+	if err := checkFile(file); err != nil {
 		file.Close()
 		return nil, err
 	}
+	return mapFile(path, file, write)
+}
+
+// checkFile looks through a file before it is mapped.
+func checkFile(file *os.File) error {
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return pathless(err)
+	case info.IsDir():
+		return errors.New("it is a directory")
+	case info.Size() == 0:
+		return ErrEmpty
+	}
+	return checkPages(file, info.Size())
+}
+
+// mapFile makes a tape of a locked file that was looked through. If it fails the
+// file is closed.
+func mapFile(path string, file *os.File, write bool) (*tapeFile, error) {
 	t := &tapeFile{path: path, file: file}
 	if err := t.open(write); err != nil {
 		return nil, err
@@ -71,31 +84,53 @@ func openLocked(path string, write bool) (*tapeFile, error) {
 	return t, nil
 }
 
-// lockFile opens a file and takes its lock. Whoever had the lock may have put
-// another file in its place.
-func lockFile(path string, write bool) (*os.File, error) {
+// lockFile opens a file and takes its lock.
+func lockFile(path string, write bool) (file *os.File, err error) {
+	err = patiently(context.Background(), func() error {
+		file, err = tryFile(path, write)
+		return err
+	})
+	return file, err
+}
+
+// patiently tries for a lock for a third of a second.
+func patiently(ctx context.Context, try func() error) error {
+	for range lockTries - 1 {
+		if err := try(); !errors.Is(err, ErrLocked) {
+			return err
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return try()
+}
+
+// tryFile opens a file and takes its lock, or returns ErrLocked at once. Whoever
+// had the lock may have put another file in its place.
+func tryFile(path string, write bool) (*os.File, error) {
 	flag := os.O_RDONLY
 	if write {
 		flag = os.O_RDWR
 	}
-	for try := range lockTries {
-		if try > 0 {
-			time.Sleep(lockPause)
-		}
-		file, err := os.OpenFile(path, flag, 0)
-		if err != nil {
-			return nil, pathless(err)
-		}
-		ok, err := tryLock(file, write)
-		if ok && stillThere(path, file) {
-			return file, nil
-		}
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
-		}
+	file, err := os.OpenFile(path, flag, 0)
+	if err != nil {
+		return nil, pathless(err)
 	}
-	return nil, ErrLocked
+	ok, err := tryLock(file, write)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("lock: %w", err)
+	case !ok || !stillThere(path, file):
+		err = ErrLocked
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 func stillThere(path string, file *os.File) bool {
@@ -114,6 +149,8 @@ func (t *tapeFile) open(write bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
+			// What bbolt mapped stays mapped, and would keep the lock.
+			unlock(t.file)
 			t.file.Close()
 			err = fmt.Errorf("%w: %v", ErrDamaged, r)
 		}

@@ -21,7 +21,8 @@ import (
 // each.
 const cacheBlocks = 16
 
-// blockCache keeps the blocks and the blob that were read last.
+// blockCache keeps the blocks and the blob that were read last. They are known by
+// what they hold, so that they are good whatever became of the file.
 type blockCache struct {
 	mu      sync.Mutex // guards what follows
 	blocks  []cached   // the latest last
@@ -30,8 +31,8 @@ type blockCache struct {
 	decoder *zstd.Decoder
 }
 
-// cached is a decoded block. The open block changes under its key, so the seal
-// of what was decoded is kept.
+// cached is a decoded block. Another may stand under its key later, such as the
+// open block, so the seal of what was decoded is kept.
 type cached struct {
 	first capture.Position
 	seal  [sealSize]byte
@@ -223,6 +224,10 @@ func (c *blockCache) keepBlob(key [sha256.Size]byte, data []byte) {
 // passes 32 MiB; none is the end. If the first of them is lost it returns a
 // LostError; otherwise it stops before what is lost.
 func (r *Reader) Frames(ctx context.Context, from capture.Position, n int) ([]capture.Frame, error) {
+	return r.steady(func() ([]capture.Frame, error) { return r.frames(ctx, from, n) })
+}
+
+func (r *Reader) frames(ctx context.Context, from capture.Position, n int) ([]capture.Frame, error) {
 	var frames []capture.Frame
 	from = max(from, 1)
 	for room := maxAnswer; len(frames) < n && room > 0; {
@@ -267,6 +272,10 @@ func (r *Reader) Rows(ctx context.Context, run conversation.RunKey, from, n int)
 	if from < 0 || n <= 0 {
 		return nil, nil
 	}
+	return r.steady(func() ([]capture.Frame, error) { return r.rows(ctx, run, from, n) })
+}
+
+func (r *Reader) rows(ctx context.Context, run conversation.RunKey, from, n int) ([]capture.Frame, error) {
 	var posts []capture.Position
 	err := r.view(ctx, func(tx *bolt.Tx) (err error) {
 		posts, err = readPosts(tx, newRowKey(run.Session, run.Run), from, n)

@@ -21,3 +21,9 @@ func tryLock(file *os.File, write bool) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// unlock gives the lock back while the file stays open. It reports whether it
+// did.
+func unlock(file *os.File) bool {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) == nil
+}

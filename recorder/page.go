@@ -40,7 +40,8 @@ type pageMeta struct {
 }
 
 // parseMeta reads a meta page. It reports whether the page is meant to be one,
-// and whether it is a good one.
+// and whether bbolt takes it for a good one, which it does whatever the size of a
+// page is said to be.
 func parseMeta(page []byte) (m pageMeta, meant, good bool) {
 	if len(page) < pageHeader+metaSize {
 		return m, false, false
@@ -56,15 +57,16 @@ func parseMeta(page []byte) (m pageMeta, meant, good bool) {
 		pageSize: int(size), root: native.Uint64(b[16:]), freelist: native.Uint64(b[32:]),
 		pages: native.Uint64(b[40:]), tx: native.Uint64(b[48:]),
 	}
-	good = native.Uint32(b[4:]) == metaVersion && native.Uint64(b[56:]) == sum.Sum64() &&
-		size >= minPage && size <= maxPage && size&(size-1) == 0
-	return m, true, good
+	return m, true, native.Uint32(b[4:]) == metaVersion && native.Uint64(b[56:]) == sum.Sum64()
 }
 
 // readMeta finds the meta page that bbolt goes by: the younger of the good ones.
+// Good ones that disagree on the size of a page are damage: bbolt would go by the
+// root of the one and the size of the other.
 func readMeta(file io.ReaderAt, size int64) (pageMeta, error) {
 	var best pageMeta
 	var found, tape bool
+	var odd int
 	try := func(at int64) bool {
 		page := make([]byte, pageHeader+metaSize)
 		if _, err := file.ReadAt(page, at); err != nil {
@@ -72,6 +74,10 @@ func readMeta(file io.ReaderAt, size int64) (pageMeta, error) {
 		}
 		m, meant, good := parseMeta(page)
 		tape = tape || meant
+		size := m.pageSize
+		if good && (size < minPage || size > maxPage || size&(size-1) != 0 || at > 0 && int64(size) != at) {
+			odd = size
+		}
 		if good && (!found || m.tx > best.tx) {
 			best, found = m, true
 		}
@@ -84,6 +90,8 @@ func readMeta(file io.ReaderAt, size int64) (pageMeta, error) {
 		}
 	}
 	switch {
+	case odd != 0:
+		return best, fmt.Errorf("%w: its pages cannot have %d bytes", ErrDamaged, odd)
 	case found:
 		return best, nil
 	case tape:

@@ -29,38 +29,40 @@ const (
 )
 
 // Reader reads a tape. Each call is one short transaction after the other, and
-// nothing stays open after it. Its methods are safe for concurrent use. The Data
-// of the frames it returns is shared: it may be kept, and must not be changed.
+// nothing is locked between them: a Reader of a file keeps nobody from writing
+// it, and reads on when it was changed. Its methods are safe for concurrent use.
+// The Data of the frames it returns is shared: it may be kept, and must not be
+// changed.
 type Reader struct {
-	tape  *tapeFile
-	owned bool    // Close closes the file
-	tail  *beacon // nil if nobody writes the tape
+	path  string
+	tape  *tapeFile // of the Writer or Indexer that the Reader belongs to
+	guest *guest    // or of its own
+	tail  *beacon   // nil if nobody writes the tape
 	cache *blockCache
 }
 
 // Open opens the tape at path for reading, and changes nothing in it. It returns
-// ErrLocked within a second if another process is writing to it.
+// ErrLocked within a second if another process is writing to it, and so do the
+// Reader's methods while one does.
 func Open(path string) (*Reader, error) {
-	tape, err := openFile(path, false)
-	if err != nil {
+	r := &Reader{path: path, guest: &guest{path: path}, cache: &blockCache{}}
+	if err := r.view(context.Background(), func(*bolt.Tx) error { return nil }); err != nil {
 		return nil, err
 	}
-	r := newReader(tape, nil)
-	r.owned = true
 	return r, nil
 }
 
 func newReader(tape *tapeFile, tail *beacon) *Reader {
-	return &Reader{tape: tape, tail: tail, cache: &blockCache{}}
+	return &Reader{path: tape.path, tape: tape, tail: tail, cache: &blockCache{}}
 }
 
 // Close closes the file; of a Writer's or an Indexer's Reader it does nothing.
 func (r *Reader) Close() error {
-	if !r.owned {
+	if r.guest == nil {
 		return nil
 	}
-	if err := r.tape.close(); err != nil {
-		return fmt.Errorf("close tape %q: %w", r.tape.path, err)
+	if err := r.guest.close(); err != nil {
+		return fmt.Errorf("close tape %q: %w", r.path, err)
 	}
 	return nil
 }
@@ -70,6 +72,13 @@ func (r *Reader) Close() error {
 func (r *Reader) view(ctx context.Context, do func(*bolt.Tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	tape := r.tape
+	if r.guest != nil {
+		if tape, err = r.guest.enter(ctx); err != nil {
+			return err
+		}
+		defer r.guest.leave()
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -81,45 +90,48 @@ func (r *Reader) view(ctx context.Context, do func(*bolt.Tx) error) (err error) 
 			if !ok {
 				panic(p)
 			}
-			err = fmt.Errorf("read tape %q: %w: %v", r.tape.path, ErrDamaged, fault)
+			err = fmt.Errorf("read tape %q: %w: %v", r.path, ErrDamaged, fault)
 		}
 	}()
-	err = r.tape.db.View(do)
+	err = tape.db.View(do)
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		return fmt.Errorf("read tape %q: %w", r.tape.path, ErrClosed)
+		return fmt.Errorf("read tape %q: %w", r.path, ErrClosed)
 	}
 	return err
 }
 
 // rows decodes the JSON of the entries of a bucket whose keys begin with prefix.
-func rows[T any](ctx context.Context, r *Reader, b bucket, prefix []byte) ([]T, error) {
-	var found []T
-	err := r.view(ctx, func(tx *bolt.Tx) error {
-		c := tx.Bucket([]byte(b)).Cursor()
-		for key, value := c.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, value = c.Next() {
-			payload, err := unseal(b, key, value)
-			var row T
-			if err == nil {
-				err = json.Unmarshal(payload, &row)
-			}
-			if err != nil {
-				return fmt.Errorf("read %s: %w", b, explain(r.tape.path, fmt.Errorf("%w: %w", ErrDamaged, err)))
-			}
-			found = append(found, row)
-		}
-		return nil
+func rows[T any](ctx context.Context, r *Reader, b bucket, prefix []byte) (found []T, err error) {
+	err = r.view(ctx, func(tx *bolt.Tx) (err error) {
+		found, err = rowsIn[T](tx, r.path, b, prefix)
+		return err
 	})
 	return found, err
 }
 
+func rowsIn[T any](tx *bolt.Tx, path string, b bucket, prefix []byte) (found []T, err error) {
+	c := tx.Bucket([]byte(b)).Cursor()
+	for key, value := c.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, value = c.Next() {
+		payload, err := unseal(b, key, value)
+		var row T
+		if err == nil {
+			err = json.Unmarshal(payload, &row)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", b, explain(path, fmt.Errorf("%w: %w", ErrDamaged, err)))
+		}
+		found = append(found, row)
+	}
+	return found, nil
+}
+
 // Sessions returns the sessions in order. Last is set also for one that was cut
 // off or still goes on.
-func (r *Reader) Sessions(ctx context.Context) ([]capture.Session, error) {
-	sessions, err := rows[capture.Session](ctx, r, sessionBucket, nil)
-	if err != nil {
-		return nil, err
-	}
-	err = r.view(ctx, func(tx *bolt.Tx) error {
+func (r *Reader) Sessions(ctx context.Context) (sessions []capture.Session, err error) {
+	err = r.view(ctx, func(tx *bolt.Tx) (err error) {
+		if sessions, err = rowsIn[capture.Session](tx, r.path, sessionBucket, nil); err != nil {
+			return err
+		}
 		for i := range sessions {
 			s := &sessions[i]
 			if s.Ended.IsZero() {

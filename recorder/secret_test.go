@@ -59,7 +59,7 @@ func hidden(t *testing.T, path string) (count int) {
 	for _, f := range readAll(t, r) {
 		count += bytes.Count(f.Data, []byte(planted))
 	}
-	err = r.tape.db.View(func(tx *bolt.Tx) error {
+	err = r.view(t.Context(), func(tx *bolt.Tx) error {
 		return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
 			return b.ForEach(func(k, v []byte) error {
 				count += bytes.Count(v, []byte(planted))
