@@ -31,7 +31,9 @@
 // # What it does not do
 //
 // net/http reads the heads: the order and the case of field names are lost, and
-// a request that is not HTTP at all is refused without a trace on the tape.
+// a request that is not HTTP at all is refused without a trace on the tape. It
+// also reads chunks: a part of one passes when the chunk is whole, the buffer is
+// full or the connection ends.
 // Trailers of an HTTP/2 answer whose head told its length cannot be passed on by
 // HTTP/1.1, and are on the tape if that told of them. A client that half-closes
 // its side of a plain request is taken for one that has left.
