@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -29,21 +30,15 @@ func openTape(ctx context.Context, path string) (live.Tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, ok := t.(*recorder.Reader)
-	if !ok {
-		return t, nil
+	unjudged, err := t.Unjudged(ctx)
+	if err == nil && len(unjudged) > 0 && writable(path) {
+		err = settle(ctx, path, unjudged, conversation.Options{})
 	}
-	unjudged, err := file.Unjudged(ctx)
-	if err != nil || len(unjudged) == 0 || !writable(path) {
-		return file, err
+	// Whoever began to write meanwhile is asked from now on.
+	if err != nil && !errors.Is(err, recorder.ErrLocked) {
+		return nil, errors.Join(err, t.Close())
 	}
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
-	if err := settle(ctx, path, unjudged, conversation.Options{}); err != nil {
-		return nil, err
-	}
-	return live.Open(path)
+	return t, nil
 }
 
 // writable reports whether the file can be opened for writing.

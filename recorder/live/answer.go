@@ -61,9 +61,9 @@ func (q *query) ok(w http.ResponseWriter) bool {
 	return q.err == nil
 }
 
-// list returns a function that writes a call's results as an answer. A
+// respond returns a function that writes a call's results as an answer. A
 // LostError may come with results.
-func list[T any](w http.ResponseWriter) func([]T, error) {
+func respond[T any](w http.ResponseWriter) func([]T, error) {
 	return func(items []T, err error) {
 		out := json.NewEncoder(w)
 		for i := range items {

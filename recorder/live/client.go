@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"tapedeck/protocol"
@@ -25,34 +23,6 @@ import (
 
 // answerTimeout is how long an answer may take to begin.
 const answerTimeout = 10 * time.Second
-
-// Open opens the tape at path: the file, or the process that writes it. It
-// returns recorder.ErrLocked within a second if the file is locked and nobody
-// answers for it.
-func Open(path string) (Tape, error) {
-	if client, err := Dial(path); err == nil {
-		return client, nil
-	} else if !nobody(err) {
-		return nil, err
-	}
-	reader, err := recorder.Open(path)
-	if err == nil {
-		return reader, nil
-	}
-	if errors.Is(err, recorder.ErrLocked) {
-		// It may have begun to record just now.
-		if client, err := Dial(path); err == nil {
-			return client, nil
-		}
-	}
-	return nil, err
-}
-
-// nobody reports whether there is no process to ask, so that the file is the
-// place to look.
-func nobody(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errPlace)
-}
 
 // Client reads a tape through the process that writes it. Its methods are safe
 // for concurrent use, and do what those of a recorder.Reader do.

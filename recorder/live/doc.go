@@ -1,7 +1,8 @@
 // Package live reads a tape through the process that writes it, which has the
 // file to itself. That process listens on a Unix socket beside the tape and
-// answers the calls of a recorder.Reader over HTTP; [Open] finds out by itself
-// whether to read the file or to ask.
+// answers the calls of a recorder.Reader over HTTP; a [Reader] finds out by itself
+// whether to read the file or to ask, and goes with the tape from one to the
+// other.
 //
 // The socket is TAPE.sock with mode 0600. Where that name is too long for a
 // socket, it has a name made from the tape's in $XDG_RUNTIME_DIR, or in a folder

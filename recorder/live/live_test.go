@@ -25,7 +25,12 @@ import (
 	"tapedeck/recorder"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(recorderTape); path != "" {
+		recordUntilKilled(path)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -109,18 +114,17 @@ func TestConformance(t *testing.T) {
 	path, w := recording(t)
 	l := must(Listen(path))
 	serve(t, l, w.Reader())
-	unix := must(Open(path))
+	unix := must(Dial(path))
 	defer unix.Close()
-	if _, ok := unix.(*Client); !ok {
-		t.Fatalf("a tape that is being written was opened as %T", unix)
-	}
+	wherever := must(Open(path))
+	defer wherever.Close()
 	port := must(listenTCP(path + ".port"))
 	serve(t, port, w.Reader())
 	tcp := &Client{base: "http://" + port.Addr().String(), token: port.token}
 	tcp = must(tcp.connect("tcp", port.Addr().String()))
 	defer tcp.Close()
 
-	for name, tape := range map[string]Tape{"writer": w.Reader(), "unix": unix, "tcp": tcp} {
+	for name, tape := range map[string]Tape{"writer": w.Reader(), "unix": unix, "tcp": tcp, "wherever": wherever} {
 		t.Run(name, func(t *testing.T) { conform(t, tape, false) })
 	}
 	if err := w.Close(3 * time.Second); err != nil {
@@ -129,6 +133,7 @@ func TestConformance(t *testing.T) {
 	file := must(recorder.Open(path))
 	defer file.Close()
 	t.Run("file", func(t *testing.T) { conform(t, file, true) })
+	t.Run("wherever it went", func(t *testing.T) { conform(t, wherever, true) })
 	if _, err := unix.Sessions(t.Context()); !errors.Is(err, recorder.ErrClosed) {
 		t.Errorf("through a process that closed the tape: %v, want ErrClosed", err)
 	}
@@ -322,10 +327,13 @@ func TestSockets(t *testing.T) {
 	os.Remove(path + ".sock")
 	w.Close(time.Second)
 	tape := must(Open(path))
-	if _, ok := tape.(*recorder.Reader); !ok {
-		t.Errorf("a tape that nobody writes was opened as %T", tape)
+	if _, err := tape.Runs(t.Context()); err != nil || tape.client != nil {
+		t.Errorf("a tape that nobody writes is read through %v: %v", tape.client, err)
 	}
 	tape.Close()
+	if _, err := tape.Runs(t.Context()); !errors.Is(err, recorder.ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
 	if _, err := Open(path + "2"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no tape: %v", err)
 	}

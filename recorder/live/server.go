@@ -94,36 +94,36 @@ func newHandler(l *Listener, tape Tape) http.Handler {
 		json.NewEncoder(w).Encode(map[string]int{"version": version})
 	})
 	mux.HandleFunc("GET /v1/sessions", func(w http.ResponseWriter, r *http.Request) {
-		list[capture.Session](w)(tape.Sessions(r.Context()))
+		respond[capture.Session](w)(tape.Sessions(r.Context()))
 	})
 	mux.HandleFunc("GET /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		list[conversation.Run](w)(tape.Runs(r.Context()))
+		respond[conversation.Run](w)(tape.Runs(r.Context()))
 	})
 	mux.HandleFunc("GET /v1/threads", func(w http.ResponseWriter, r *http.Request) {
-		list[conversation.Thread](w)(tape.Threads(r.Context()))
+		respond[conversation.Thread](w)(tape.Threads(r.Context()))
 	})
 	mux.HandleFunc("GET /v1/rows", func(w http.ResponseWriter, r *http.Request) {
 		q := query{r: r}
 		run, from, n := q.run(), q.number("from"), q.number("n")
 		if q.ok(w) {
-			list[capture.Frame](w)(tape.Rows(r.Context(), run, int(from), int(n)))
+			respond[capture.Frame](w)(tape.Rows(r.Context(), run, int(from), int(n)))
 		}
 	})
 	mux.HandleFunc("GET /v1/frames", func(w http.ResponseWriter, r *http.Request) {
 		q := query{r: r}
 		from, n := q.number("from"), q.number("n")
 		if q.ok(w) {
-			list[capture.Frame](w)(tape.Frames(r.Context(), capture.Position(from), int(n)))
+			respond[capture.Frame](w)(tape.Frames(r.Context(), capture.Position(from), int(n)))
 		}
 	})
 	mux.HandleFunc("GET /v1/findings", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "" {
-			list[recorder.FindingRow](w)(findingRows(tape.Findings(r.Context(), nil)))
+			respond[recorder.FindingRow](w)(findingRows(tape.Findings(r.Context(), nil)))
 			return
 		}
 		q := query{r: r}
 		if run := q.run(); q.ok(w) {
-			list[recorder.FindingRow](w)(findingRows(tape.Findings(r.Context(), &run)))
+			respond[recorder.FindingRow](w)(findingRows(tape.Findings(r.Context(), &run)))
 		}
 	})
 	mux.HandleFunc("GET /v1/follow", func(w http.ResponseWriter, r *http.Request) {
