@@ -29,7 +29,7 @@
 //	threads      session (4), name (16)                       JSON of conversation.Thread
 //	posts        session (4), name of the run (16),           up to 512 positions: the first as a varint,
 //	             number of the list's first post (4)          the others as zigzag varints of the differences
-//	findings     session (4), position (8), packet (4), n (4) JSON of FindingRow
+//	findings     session (4), position (8), packet (4), n (4) JSON of protocol.Finding
 //
 // Every value is four bytes of CRC-32C, little-endian, over the bucket's name,
 // the key and the payload, and then the payload. So a value that was damaged, or

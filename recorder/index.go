@@ -25,26 +25,6 @@ type Index struct {
 	Findings []protocol.Finding
 }
 
-// FindingRow is a finding as it is written. The text of an address leaves out the
-// number of a first packet, so the numbers stand beside it.
-type FindingRow struct {
-	protocol.Finding
-	Packet      int `json:"packet,omitempty"`
-	OtherPacket int `json:"otherPacket,omitempty"`
-}
-
-// NewFindingRow returns the row of a finding.
-func NewFindingRow(f protocol.Finding) FindingRow {
-	return FindingRow{Finding: f, Packet: f.At.Packet, OtherPacket: f.Other.Packet}
-}
-
-// Value returns the finding of a row that was read.
-func (r FindingRow) Value() protocol.Finding {
-	f := r.Finding
-	f.At.Packet, f.Other.Packet = r.Packet, r.OtherPacket
-	return f
-}
-
 // Index adds what was derived. The values are written out before it returns or
 // copied. The frames up to Judged must have been given to Frame before.
 func (w *Writer) Index(x *Index) {
@@ -127,7 +107,7 @@ func (d *derived) add(session capture.SessionID, x *Index) (err error) {
 		}
 	}
 	for i := range x.Findings {
-		v, err := value(NewFindingRow(x.Findings[i]))
+		v, err := value(x.Findings[i])
 		if err != nil {
 			return err
 		}

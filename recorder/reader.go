@@ -244,12 +244,9 @@ func (r *Reader) Findings(ctx context.Context, run *conversation.RunKey) ([]prot
 	if run != nil {
 		prefix = sessionKey(run.Session)
 	}
-	all, err := rows[FindingRow](ctx, r, findingBucket, prefix)
-	var found []protocol.Finding
-	for i := range all {
-		if run == nil || all[i].Run == run.Run {
-			found = append(found, all[i].Value())
-		}
+	found, err := rows[protocol.Finding](ctx, r, findingBucket, prefix)
+	if run != nil {
+		found = slices.DeleteFunc(found, func(f protocol.Finding) bool { return f.Run != run.Run })
 	}
 	return found, err
 }

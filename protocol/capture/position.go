@@ -36,8 +36,8 @@ func (a Address) Compare(b Address) int {
 	return 0
 }
 
-// String writes the address as it is typed: "1042", or "1042.3". The first
-// packet of a frame is written without its number, since most frames hold one.
+// String writes the address for people: "1042", or "1042.3". The first packet of
+// a frame is written without its number, since most frames hold one.
 func (a Address) String() string {
 	s := strconv.FormatUint(uint64(a.Position), 10)
 	if a.Packet > 1 {
@@ -46,10 +46,17 @@ func (a Address) String() string {
 	return s
 }
 
-// MarshalText writes what String does.
-func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+// MarshalText writes the address in full, so that the same one is read back:
+// "1042" is a frame, "1042.1" its first packet.
+func (a Address) MarshalText() ([]byte, error) {
+	text := strconv.AppendUint(nil, uint64(a.Position), 10)
+	if a.Packet > 0 {
+		text = strconv.AppendInt(append(text, '.'), int64(a.Packet), 10)
+	}
+	return text, nil
+}
 
-// UnmarshalText reads what String writes.
+// UnmarshalText reads what MarshalText or String writes.
 func (a *Address) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAddress(string(text))
 	return err

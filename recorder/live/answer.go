@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"sync"
 
-	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
 	"tapedeck/recorder"
@@ -80,14 +79,6 @@ func respond[T any](w http.ResponseWriter) func([]T, error) {
 		}
 		out.Encode(last)
 	}
-}
-
-func findingRows(findings []protocol.Finding, err error) ([]recorder.FindingRow, error) {
-	rows := make([]recorder.FindingRow, len(findings))
-	for i, f := range findings {
-		rows[i] = recorder.NewFindingRow(f)
-	}
-	return rows, err
 }
 
 func errorLine[T any](err error) line[T] {

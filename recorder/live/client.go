@@ -230,12 +230,7 @@ func (c *Client) Findings(ctx context.Context, run *conversation.RunKey) ([]prot
 	if run != nil {
 		values = runValues(*run)
 	}
-	rows, err := collect[recorder.FindingRow](ctx, c, "findings", values)
-	var findings []protocol.Finding
-	for _, row := range rows {
-		findings = append(findings, row.Value())
-	}
-	return findings, err
+	return collect[protocol.Finding](ctx, c, "findings", values)
 }
 
 // Follow yields frames from a position on, as a recorder.Reader does.

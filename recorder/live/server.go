@@ -15,7 +15,6 @@ import (
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
-	"tapedeck/recorder"
 )
 
 const (
@@ -118,12 +117,12 @@ func newHandler(l *Listener, tape Tape) http.Handler {
 	})
 	mux.HandleFunc("GET /v1/findings", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "" {
-			respond[recorder.FindingRow](w)(findingRows(tape.Findings(r.Context(), nil)))
+			respond[protocol.Finding](w)(tape.Findings(r.Context(), nil))
 			return
 		}
 		q := query{r: r}
 		if run := q.run(); q.ok(w) {
-			respond[recorder.FindingRow](w)(findingRows(tape.Findings(r.Context(), &run)))
+			respond[protocol.Finding](w)(tape.Findings(r.Context(), &run))
 		}
 	})
 	mux.HandleFunc("GET /v1/follow", func(w http.ResponseWriter, r *http.Request) {
