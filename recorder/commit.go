@@ -139,7 +139,7 @@ func (w *Writer) commitIndex(d *derived) error {
 	return nil
 }
 
-// update runs a transaction. Errors of bbolt do not become ours.
+// update runs a transaction that writes.
 func (t *tapeFile) update(do func(*bolt.Tx) error) error {
 	return t.db.Update(do)
 }

@@ -78,10 +78,27 @@ func mapFile(path string, file *os.File, write bool) (*tapeFile, error) {
 	if err := t.open(write); err != nil {
 		return nil, err
 	}
-	if err := t.checkFormat(); err != nil {
+	if err := guarded(t.checkFormat); err != nil {
 		return nil, errors.Join(err, t.db.Close())
 	}
 	return t, nil
+}
+
+var errFault = fmt.Errorf("%w: a page could not be read", ErrDamaged)
+
+// guarded does something with a mapped file. A file that shrinks beneath its map
+// is an error then, and not the end of the process.
+func guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(interface{ Addr() uintptr }); !ok {
+				panic(p)
+			}
+			err = errFault
+		}
+	}()
+	return do()
 }
 
 // lockFile opens a file and takes its lock.

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"tapedeck/protocol/capture"
 )
@@ -164,5 +168,37 @@ func TestSteady(t *testing.T) {
 	_, err = r.steady(func() ([]capture.Frame, error) { tries++; return nil, missed })
 	if !errors.Is(err, missed) || tries != 1 {
 		t.Errorf("a loss in the same file: %v in %d tries, want it told at once", err, tries)
+	}
+}
+
+// A file that shrinks while it is read is an error, and its lock is given back.
+func TestShrinkingFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be cut there")
+	}
+	path := tapePath(t)
+	w, s := newTape(t, path, WriterOptions{})
+	write(w, frames(s.First, 20_000))
+	closeWriter(t, w, time.Second)
+	r := open(t, path)
+	err := r.view(t.Context(), func(tx *bolt.Tx) error {
+		if err := os.Truncate(path, 2*int64(os.Getpagesize())); err != nil {
+			return err
+		}
+		return tx.Bucket([]byte(frameBucket)).ForEach(func(_, value []byte) error { return nil })
+	})
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want ErrDamaged and the file", err)
+	}
+	if r.guest.users != 0 {
+		t.Errorf("%d transactions are under way", r.guest.users)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	w, _ = newTape(t, path, WriterOptions{})
+	closeWriter(t, w, 0)
+	if sessions, err := r.Sessions(t.Context()); err != nil || len(sessions) != 1 {
+		t.Errorf("a new tape in its place: %d sessions, %v", len(sessions), err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -67,8 +66,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// view runs a transaction. A file that shrinks beneath its map is an error and
-// not the end of the process.
+// view runs a transaction.
 func (r *Reader) view(ctx context.Context, do func(*bolt.Tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -80,24 +78,14 @@ func (r *Reader) view(ctx context.Context, do func(*bolt.Tx) error) (err error) 
 		}
 		defer r.guest.leave()
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			fault, ok := p.(interface {
-				error
-				Addr() uintptr
-			})
-			if !ok {
-				panic(p)
-			}
-			err = fmt.Errorf("read tape %q: %w: %v", r.path, ErrDamaged, fault)
-		}
-	}()
-	err = tape.db.View(do)
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		return fmt.Errorf("read tape %q: %w", r.path, ErrClosed)
+	err = guarded(func() error { return tape.db.View(do) })
+	switch {
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
+		err = ErrClosed
+	case !errors.Is(err, errFault):
+		return err
 	}
-	return err
+	return fmt.Errorf("read tape %q: %w", r.path, err)
 }
 
 // rows decodes the JSON of the entries of a bucket whose keys begin with prefix.

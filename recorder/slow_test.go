@@ -86,3 +86,34 @@ func TestPositionsAreDense(t *testing.T) {
 		t.Errorf("sessions %+v, %v", sessions, err)
 	}
 }
+
+// A frame is on the disk 15 ms after it came, or at once if 1,000 or 1 MiB of them
+// wait.
+func TestGroupCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newTape(t, tapePath(t), WriterOptions{})
+		kept := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			got, err := w.Reader().Frames(t.Context(), 1, 10_000)
+			if err != nil || len(got) != want {
+				t.Errorf("%d frames are committed, %v; want %d", len(got), err, want)
+			}
+		}
+		all := frames(1, 2+commitFrames)
+		write(w, all[:1])
+		kept(0)
+		time.Sleep(commitDelay - time.Nanosecond)
+		kept(0)
+		time.Sleep(time.Nanosecond)
+		kept(1)
+		write(w, all[1:commitFrames])
+		kept(1)
+		write(w, all[commitFrames:1+commitFrames])
+		kept(1 + commitFrames)
+		long := all[1+commitFrames]
+		long.Data = bytes.Repeat([]byte{'x'}, commitBytes)
+		w.Frame(&long)
+		kept(2 + commitFrames)
+	})
+}
