@@ -220,5 +220,8 @@ func (w *world) judgeSession(ctx context.Context, src inspector.Source, s captur
 	for _, f := range state.End().Findings {
 		take(f)
 	}
+	for _, k := range state.Skipped() {
+		w.talk("session %d: %s was not applied %d times: %s (first at #%s)", s.ID, k.Rule, k.Count, k.Reason, k.First)
+	}
 	return nil
 }
