@@ -3,6 +3,7 @@ package inspector
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,13 @@ const (
 	maxValue = 8_000
 )
 
+// A transcript of more items than a person reads, or a browser opens at once,
+// shows its beginning and its end.
+const (
+	maxItems  = 4_000
+	tailItems = 1_000
+)
+
 // talk puts what a reader saw, and what else happened, in order.
 func (r *htmlReport) talk(t *conversation.Transcript, n int) htmlTalk {
 	talk := htmlTalk{Thread: Clean(t.Thread), First: n == 0}
@@ -70,7 +78,24 @@ func (r *htmlReport) talk(t *conversation.Transcript, n int) htmlTalk {
 		add(r.line(row), row.Start)
 	}
 	talk.Todos = todoList(t.Todos)
+	r.shorten(&talk)
 	return talk
+}
+
+// shorten leaves out the middle of a very long transcript, and says so.
+func (r *htmlReport) shorten(talk *htmlTalk) {
+	extra := len(talk.Items) - maxItems
+	if extra <= 0 {
+		return
+	}
+	from := maxItems - tailItems
+	for _, item := range talk.Items[from : from+extra] {
+		if r.placed[item.Row] == item.Anchor {
+			delete(r.placed, item.Row)
+		}
+	}
+	left := htmlItem{Kind: "left", Row: -1, Label: FormatCount(extra, "construct")}
+	talk.Items = slices.Concat(talk.Items[:from], []htmlItem{left}, talk.Items[from+extra:])
 }
 
 func (r *htmlReport) waitsOf(thread string) (waits []Wait) {
@@ -165,6 +190,9 @@ func (r *htmlReport) item(kind string, row *Row) htmlItem {
 		item.Flag, item.FlagClass = "cut off", "bad"
 	case row.Replayed > 0 && row.Kind != KindReplay:
 		item.Flag, item.FlagClass = "replayed", "dim"
+		if row.Envelopes > 0 {
+			item.Flag = fmt.Sprintf("%d of %d replayed", row.Replayed, row.Replayed+row.Envelopes)
+		}
 	}
 	return item
 }

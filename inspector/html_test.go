@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -167,6 +168,30 @@ func TestHTMLManyFindings(t *testing.T) {
 	for _, want := range []string{"100 places more are among the envelopes", "300 notes"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// TestHTMLManyConstructs: a transcript is as long as can be read, and says what
+// it leaves out. Links lead to what is there.
+func TestHTMLManyConstructs(t *testing.T) {
+	const n = 6000
+	var b strings.Builder
+	b.WriteString("0.0 a connect\n0.1 a> run:start {\"threadId\":\"t\",\"messageId\":\"u\",\"input\":\"Hi\"}\n0.2 a< t/r/1 RUN_STARTED {}\n")
+	fmt.Fprintf(&b, "0.3+0.01*%d a< t/r/{2} TODOS_SNAPSHOT {\"todos\":[\"{1}\",1]}\n99.0 a< t/r/%d RUN_FINISHED {}", n, n+2)
+	page := string(report(t, tapeOf(t, b.String()), HTMLOptions{}))
+	if got := strings.Count(page, "<article class=\"i i-todos\""); got > maxItems || got < maxItems-10 {
+		t.Errorf("%d constructs are written out, want about %d", got, maxItems)
+	}
+	if want := "2,003 constructs are not written out here"; !strings.Contains(page, want) {
+		t.Errorf("the page does not say %q", want)
+	}
+	if got := len(dataOf(t, page)); got != n+3 {
+		t.Errorf("the page has %d envelopes, want all %d", got, n+3)
+	}
+	for _, link := range regexp.MustCompile(`href="#(c[^"]+)"`).FindAllStringSubmatch(page, -1) {
+		if link[1] != "chat" && !strings.Contains(page, `id="`+link[1]+`"`) {
+			t.Errorf("a link leads to #%s, which is not there", link[1])
 		}
 	}
 }
