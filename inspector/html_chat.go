@@ -160,7 +160,7 @@ func (r *htmlReport) line(row *Row) htmlItem {
 		return item
 	case nil:
 		if row.Kind == KindLifecycle {
-			item.Text = "run " + Clean(row.Run)
+			item.Text = Clean(row.Run)
 		}
 		return item
 	}

@@ -18,7 +18,7 @@ import (
 // of objects are sorted. Numbers keep all their digits. Two runs that do the
 // same have the same normal form.
 type Normal struct {
-	// Label says whose form it is, such as "run 7f3a9c21 of bug.tape".
+	// Label says whose form it is, such as "run 7f3a9c21". It may be changed.
 	Label      string
 	Constructs []*Construct
 	strict     bool // it holds what only a strict comparison asks for
@@ -66,6 +66,9 @@ func LoadNormal(ctx context.Context, src Source, runs []conversation.Run) (*Norm
 	normal, names := &Normal{strict: true}, newNames()
 	runs = slices.Clone(runs)
 	sortRuns(runs)
+	if normal.Label = FormatCount(len(runs), "run"); len(runs) > 0 && len(chains(runs)) == 1 {
+		normal.Label = "run " + Clean(runs[0].ID)
+	}
 	for _, chain := range chains(runs) {
 		n := newNormalizer(names)
 		head := names.ref("run", chain[0].ID)
