@@ -72,7 +72,8 @@ func killOnce(t *testing.T, binary, gateway, path string, round int) {
 	}
 	defer cmd.Process.Kill()
 	address := listensAt(t, stderr)
-	var seen seenEnvelopes
+	seen := &seenEnvelopes{}
+	seen.more.L = &seen.mu
 	c, err := client.Dial(t.Context(), client.Options{URL: address, Event: seen.add})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,8 @@ func killOnce(t *testing.T, binary, gateway, path string, round int) {
 	if err := c.Emit("run:start", start); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200*time.Millisecond + rand.N(400*time.Millisecond))
+	seen.wait(100)
+	time.Sleep(150*time.Millisecond + rand.N(400*time.Millisecond)) // some moment of the burst
 	killed := time.Now()
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -126,6 +128,7 @@ func listensAt(t *testing.T, stderr io.Reader) string {
 // seenEnvelopes are those that a client got, with when it got them.
 type seenEnvelopes struct {
 	mu       sync.Mutex
+	more     sync.Cond // on mu
 	payloads []string
 	at       []time.Time
 }
@@ -138,6 +141,16 @@ func (s *seenEnvelopes) add(name string, args []json.RawMessage) {
 	defer s.mu.Unlock()
 	s.payloads = append(s.payloads, string(args[0]))
 	s.at = append(s.at, time.Now())
+	s.more.Broadcast()
+}
+
+// wait waits until n were seen.
+func (s *seenEnvelopes) wait(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.at) < n {
+		s.more.Wait()
+	}
 }
 
 func (s *seenEnvelopes) before(t time.Time) []string {
