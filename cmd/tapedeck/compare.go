@@ -136,15 +136,11 @@ func (w *world) diff(c *cli.Context) error {
 	if err := write(d, w.stdout); err != nil {
 		return err
 	}
-	return w.differs(d)
+	return differs(d)
 }
 
-// differs returns the exit code of a comparison, and says what was asked in
-// vain.
-func (w *world) differs(d *inspector.Diff) error {
-	for _, field := range d.Unused {
-		w.talk("--ignore %s: neither side has it", field)
-	}
+// differs is the exit code of a comparison.
+func differs(d *inspector.Diff) error {
 	if !d.Equal() {
 		return withCode(exitFindings, nil)
 	}
@@ -220,12 +216,14 @@ func (w *world) checkAgainstGolden(c *cli.Context, name string) (err error) {
 	if err != nil {
 		return fmt.Errorf("golden file %q: %w", file, err)
 	}
-	if !d.Equal() {
-		if err := write(d, w.stdout); err != nil {
-			return err
-		}
+	if d.Equal() {
+		w.talk("the same as %s", file)
+		return nil
 	}
-	return w.differs(d)
+	if err := write(d, w.stdout); err != nil {
+		return err
+	}
+	return differs(d)
 }
 
 func writeGolden(file string, now *inspector.Normal, strict bool) (err error) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -82,6 +83,10 @@ func (w *world) canShow() bool {
 func screenOptions(look inspector.Look, src inspector.Source, path, run string, filter *inspector.Filter, chosen protocol.Settings) inspector.ScreenOptions {
 	return inspector.ScreenOptions{
 		Look: look, Tape: path, Flags: flagsFor(path), Run: run, Filter: filter, Rules: chosen, Now: time.Now,
+		Export: func(ctx context.Context, chain []conversation.Run) (string, error) {
+			file := "run-" + safeName(chain[0].ID) + ".html"
+			return file, exportHTML(ctx, src, chain, file, inspector.HTMLOptions{Tool: version(), Zone: look.Zone})
+		},
 		Serve: func(ctx context.Context, run conversation.Run, say func(string)) error {
 			return serveRun(ctx, src, run, say)
 		},
@@ -107,6 +112,18 @@ func serveRun(ctx context.Context, src inspector.Source, run conversation.Run, s
 	ended, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	return errors.Join(err, g.close(ended))
+}
+
+// safeName makes a part of a file's name of an id, which is the gateway's and may
+// hold anything.
+func safeName(id string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, id)
+	return name[:min(len(name), 40)]
 }
 
 // saveCopy keeps what was copied in a file, for terminals that do not pass it on
