@@ -6,7 +6,11 @@
 // which are messages in their place; a [Filter] says which moments are wanted; a
 // [Timeline] folds them into rows, one a construct; a [View] writes them. Rows
 // are data that say themselves in pieces of text with a style, so whatever draws
-// them, lines or a screen, says the same.
+// them, lines or a screen, says the same. A [Screen] is the terminal UI without
+// its terminal.
+//
+// Runs are handed on as a page ([WriteHTML]), compared by their [Normal] form
+// ([Compare], [CompareNormal]) and measured ([LoadStats]).
 //
 // What comes off the wire is hostile. Every string passes through [Clean]
 // before it is shown: control characters, marks of direction and invisible
