@@ -158,6 +158,6 @@ func (d *derived) write(tx *bolt.Tx, s *capture.Session, counter *uint32) error 
 			return err
 		}
 	}
-	s.Judged = max(s.Judged, d.judged)
+	s.Judged, s.Rules = max(s.Judged, d.judged), protocol.CatalogueVersion
 	return putSession(tx, s)
 }

@@ -131,8 +131,12 @@ func (w *world) verdict(c *cli.Context, report *inspector.Report) error {
 		w.talk("%s", report.Verdict(&look))
 	}
 	for i := range report.Sessions {
-		if text := inspector.Incomplete(&report.Sessions[i]); text != "" {
+		s := &report.Sessions[i]
+		if text := inspector.Incomplete(s); text != "" {
 			w.talk("%s", text)
+		}
+		if s.Rules != 0 && s.Rules != protocol.CatalogueVersion && !c.Bool("again") {
+			w.talk("session %d was judged by version %d of the rules; --again judges it by version %d", s.ID, s.Rules, protocol.CatalogueVersion)
 		}
 	}
 	most := c.Int("max-warnings")

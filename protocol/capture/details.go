@@ -27,6 +27,8 @@ type Session struct {
 	Fault   string   `json:"fault,omitempty"`   // why the recording is incomplete
 	Secrets bool     `json:"secrets,omitempty"` // nothing was redacted, as --keep-secrets asked
 	Judged  Position `json:"judged,omitempty"`  // the derived rows reach this far
+	// Rules is the version of the catalogue that the findings rest on.
+	Rules int `json:"rules,omitempty"`
 }
 
 // Transport is how a connection speaks.

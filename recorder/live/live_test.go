@@ -141,7 +141,7 @@ func TestConformance(t *testing.T) {
 
 func conform(t *testing.T, tape Tape, ended bool) {
 	ctx := t.Context()
-	session := capture.Session{ID: 1, Started: epoch, Source: "proxy", Tool: "test", First: 1, Last: 100, Judged: 100, Live: !ended}
+	session := capture.Session{ID: 1, Started: epoch, Source: "proxy", Tool: "test", First: 1, Last: 100, Judged: 100, Rules: protocol.CatalogueVersion, Live: !ended}
 	if ended {
 		session.Clean, session.Ended = true, epoch.Add(3*time.Second)
 	}
