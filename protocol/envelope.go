@@ -6,6 +6,8 @@ type parts struct {
 	// typ is the event's type and fields are its other members that have a slot.
 	typ    []byte
 	fields [slots][]byte
+	// shape is that of typ, nil if the page knows none.
+	shape *eventShape
 }
 
 // A slot is the place of an event's field in parts.
@@ -42,6 +44,7 @@ const (
 	slotSequence
 	slotEvent
 	slotType
+	allSlots
 )
 
 // routeOf returns the slot of an envelope's member, noSlot if nobody looks at it.
@@ -143,12 +146,13 @@ func (p *parts) read(payload []byte) (ok bool) {
 	for _, m := range event {
 		p.put(slotOf([]byte(m.name)), m.value)
 	}
+	p.shape = shapeOf(p.typ)
 	return ok
 }
 
 // fill sets e to what p says, as far as it can be read.
 func (k *keeper) fill(e *Envelope, p *parts) {
-	*e = Envelope{ThreadID: k.id(p.thread), RunID: k.id(p.run)}
+	*e = Envelope{ThreadID: k.id(slotThread, p.thread), RunID: k.id(slotRun, p.run)}
 	if n, ok := integerOf(p.v); ok && n == int64(int(n)) {
 		e.V = int(n)
 	}
@@ -157,9 +161,9 @@ func (k *keeper) fill(e *Envelope, p *parts) {
 		return
 	}
 	e.Event.Raw = p.event
-	shape := shapeOf(p.typ)
+	shape := p.shape
 	if shape == nil {
-		e.Event.Type = EventType(k.id(p.typ))
+		e.Event.Type = EventType(k.id(slotType, p.typ))
 		return
 	}
 	e.Event.Type = shape.typ
@@ -175,31 +179,31 @@ func (k *keeper) fill(e *Envelope, p *parts) {
 func (k *keeper) set(e *Event, s slot, value []byte) {
 	switch s {
 	case slotMessageID:
-		e.MessageID = k.id(value)
+		e.MessageID = k.id(s, value)
 	case slotRole:
-		e.Role = k.id(value)
+		e.Role = k.id(s, value)
 	case slotDelta:
 		e.Delta = k.text(value)
 	case slotToolCallID:
-		e.ToolCallID = k.id(value)
+		e.ToolCallID = k.id(s, value)
 	case slotToolCallName:
-		e.ToolCallName = k.id(value)
+		e.ToolCallName = k.id(s, value)
 	case slotParentMessageID:
-		e.ParentMessageID = k.id(value)
+		e.ParentMessageID = k.id(s, value)
 	case slotInterruptID:
-		e.InterruptID = k.id(value)
+		e.InterruptID = k.id(s, value)
 	case slotTaskID:
-		e.TaskID = k.id(value)
+		e.TaskID = k.id(s, value)
 	case slotChildThreadID:
-		e.ChildThreadID = k.id(value)
+		e.ChildThreadID = k.id(s, value)
 	case slotName:
-		e.SubagentName = k.id(value)
+		e.SubagentName = k.id(s, value)
 	case slotStatus:
-		e.Status = k.id(value)
+		e.Status = k.id(s, value)
 	case slotDetached:
 		e.Detached = string(value) == "true"
 	case slotCode:
-		if e.Code = k.id(value); kindOf(value) == isNumber {
+		if e.Code = k.id(s, value); kindOf(value) == isNumber {
 			e.Code = string(value)
 		}
 	case slotMessage:

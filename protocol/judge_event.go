@@ -18,7 +18,7 @@ func (j *judge) envelope(payload []byte, p *parts) {
 		j.report("envelope-shape", "", "the payload is %v: send an envelope, {v, threadId, runId, sequence, event}", k)
 		return
 	}
-	shape := shapeOf(p.typ)
+	shape := p.shape
 	if j.schemas.has(string(RunEvent)) {
 		j.envelopeBySchema(payload, p, shape)
 	} else {
@@ -176,7 +176,10 @@ func (j *judge) content(typ EventType, s slot, value []byte) {
 // when bytes of a character were decoded apart.
 func (j *judge) cutAtBorder(value []byte) bool {
 	const replacement = string(utf8.RuneError)
-	text := j.keep.unescape(value)
+	text := inside(value)
+	if last := text[max(0, len(text)-len(`\uFFFD`)):]; bytes.HasPrefix(text, []byte(`\u`)) || bytes.HasPrefix(last, []byte(`\u`)) {
+		text = j.keep.unescape(value)
+	}
 	return bytes.HasPrefix(text, []byte(replacement)) || bytes.HasSuffix(text, []byte(replacement))
 }
 

@@ -12,6 +12,7 @@ import (
 // blocks. What it returns may be kept for good.
 type keeper struct {
 	ids   map[string]string
+	last  [allSlots]string // the id that each slot had last, without escapes
 	block strings.Builder
 	plain []byte // what an escaped text unescapes to
 }
@@ -24,8 +25,21 @@ const (
 	longBuffer = 256 << 10 // bytes of a buffer that is not kept for the next text
 )
 
-// id returns the string that the JSON of a string says, remembered.
-func (k *keeper) id(value []byte) string {
+// id returns the string that the JSON of a string in a slot says, remembered.
+// Most of a stream have the ids of the one before.
+func (k *keeper) id(s slot, value []byte) string {
+	if last := k.last[s]; last != "" && len(value) == len(last)+2 && value[0] == '"' && string(inside(value)) == last {
+		return last
+	}
+	id := k.intern(value)
+	k.last[s] = ""
+	if len(id) <= longestID && !hasEscape(value) {
+		k.last[s] = id
+	}
+	return id
+}
+
+func (k *keeper) intern(value []byte) string {
 	raw := k.unescape(value)
 	if s, ok := k.ids[string(raw)]; ok {
 		return s

@@ -17,6 +17,8 @@ type repeats struct {
 type repeat struct {
 	wire.Pattern
 	places []place
+	typ    string // its type's JSON, which one like it may not share, and its shape
+	shape  *eventShape
 }
 
 // read reads payload into p if it is like an envelope that was read before.
@@ -28,6 +30,9 @@ func (l *repeats) read(payload []byte, p *parts, s *scanner) bool {
 				from, to := r.At(at.from), r.At(at.to)
 				p.put(at.slot, payload[from:to:to])
 			}
+			if p.shape = r.shape; string(p.typ) != r.typ {
+				p.shape = shapeOf(p.typ)
+			}
 			return true
 		}
 		l.latest = (l.latest + 1) % keptEnvelopes
@@ -35,10 +40,12 @@ func (l *repeats) read(payload []byte, p *parts, s *scanner) bool {
 	return false
 }
 
-// remember takes an envelope in place of the one that was used least lately.
-func (l *repeats) remember(payload []byte, places []place) {
+// remember takes an envelope, which was read into p, in place of the one that was
+// used least lately.
+func (l *repeats) remember(payload []byte, p *parts, places []place) {
 	l.latest = (l.latest + keptEnvelopes - 1) % keptEnvelopes
 	r := &l.envelopes[l.latest]
 	r.Learn(payload, 0)
 	r.places = append(r.places[:0], places...)
+	r.typ, r.shape = string(p.typ), p.shape
 }

@@ -80,7 +80,7 @@ func TestRepeats(t *testing.T) {
 		if !s.envelope([]byte(payload), &p) {
 			t.Fatalf("%s is refused", payload)
 		}
-		l.remember([]byte(payload), s.places)
+		l.remember([]byte(payload), &p, s.places)
 	}
 	for _, c := range []struct {
 		payload string

@@ -47,6 +47,7 @@ func (s *scanner) envelope(payload []byte, p *parts) bool {
 	for _, at := range s.places {
 		p.put(at.slot, payload[at.from:at.to:at.to])
 	}
+	p.shape = shapeOf(p.typ)
 	return ok
 }
 

@@ -70,7 +70,7 @@ func (j *judge) runEvent(payload []byte, e *Envelope) []Finding {
 	switch {
 	case j.repeats.read(payload, p, &j.scanner):
 	case j.scanner.envelope(payload, p):
-		j.repeats.remember(payload, j.scanner.places)
+		j.repeats.remember(payload, p, j.scanner.places)
 	default:
 		state := readable
 		if len(payload) > 0 {

@@ -117,6 +117,16 @@ func (w *blockWriter) add(tx *bolt.Tx, f *capture.Frame) error {
 	return nil
 }
 
+// settle stores the open block at the end of a commit. One that is half full is
+// closed: to write it again would cost more than the room that two halves take.
+func (w *blockWriter) settle(tx *bolt.Tx) error {
+	err := w.flush(tx)
+	if len(w.raw) > blockSize/2 {
+		w.count = 0
+	}
+	return err
+}
+
 // flush stores the open block as it stands.
 func (w *blockWriter) flush(tx *bolt.Tx) error {
 	if w.count == 0 {

@@ -118,7 +118,7 @@ func (w *Writer) commitFrames(b *batch) error {
 				return err
 			}
 		}
-		return w.blocks.flush(tx)
+		return w.blocks.settle(tx)
 	})
 	w.blocks.ended()
 	if err != nil {

@@ -92,9 +92,16 @@ func value(v any) ([]byte, error) {
 // add writes out the rows of an index of a session.
 func (d *derived) add(session capture.SessionID, x *Index) (err error) {
 	d.judged = max(d.judged, x.Judged)
-	for _, post := range x.Posts {
-		key := newRowKey(post.Run.Session, post.Run.Run)
-		d.posts[key] = append(d.posts[key], post.Position)
+	for posts := x.Posts; len(posts) > 0; {
+		// Those of one run mostly stand together.
+		run := posts[0].Run
+		key := newRowKey(run.Session, run.Run)
+		list := d.posts[key]
+		for len(posts) > 0 && posts[0].Run == run {
+			list = append(list, posts[0].Position)
+			posts = posts[1:]
+		}
+		d.posts[key] = list
 	}
 	for _, run := range x.Runs {
 		if d.runs[newRowKey(run.Session, run.ID)], err = value(run); err != nil {

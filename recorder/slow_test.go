@@ -10,7 +10,7 @@ import (
 	"tapedeck/protocol/capture"
 )
 
-// On a slow disk the frames wait, 8 MiB of them, and then whoever brings them.
+// On a slow disk the frames wait, 4 MiB of them, and then whoever brings them.
 // Nothing is lost.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	commitFrames = 1000                  // or until so many wait
 	commitBytes  = 1 << 20               // or so many bytes
 	indexDelay   = 100 * time.Millisecond
-	maxPending   = 8 << 20 // bytes that wait for the disk
+	maxPending   = 4 << 20 // bytes that wait for the disk
 	frameCost    = 96      // of a waiting frame, besides its data
 	keepArena    = 2 * maxPending
 	followerWait = time.Second // for followers, when a tape ends
@@ -183,7 +183,7 @@ func putSession(tx *bolt.Tx, s *capture.Session) error {
 }
 
 // Frame adds f, whose position must be the next one. Data is copied; what is
-// over 256 MiB is cut. It waits only while 8 MiB of frames wait for the disk, and
+// over 256 MiB is cut. It waits only while 4 MiB of frames wait for the disk, and
 // never fails: an error of the disk is latched, see Err.
 func (w *Writer) Frame(f *capture.Frame) {
 	kept := w.accept(f)

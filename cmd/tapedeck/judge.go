@@ -11,8 +11,10 @@ import (
 
 const (
 	// judgeLimit bounds the bytes that wait to be judged. At the limit the
-	// proxy waits, and with it the traffic.
-	judgeLimit = 8 << 20
+	// proxy waits, and with it the traffic. As much again is being judged.
+	judgeLimit = 4 << 20
+	// frameCost is the bytes of a frame that waits, besides its data.
+	frameCost = 96
 	// judgeDelay lets frames gather before they are judged: waking a goroutine
 	// for each would cost more than judging it, and nobody sees the difference.
 	judgeDelay = 10 * time.Millisecond
@@ -26,7 +28,7 @@ const (
 // reconnects cross connections.
 type judge struct {
 	state *conversation.State
-	index func(*recorder.Index)    // the tape's
+	index func(*recorder.Index)    // the tape's; keeps nothing of what it is given
 	watch func(*conversation.Step) // the live view's; may be nil
 
 	done chan struct{}
@@ -40,27 +42,19 @@ type judge struct {
 
 // frames is a batch of frames whose data lie in one buffer.
 type frames struct {
-	list  []capture.Frame // without their Data
-	ends  []int           // of each frame's data in bytes
+	list  []capture.Frame
 	bytes []byte
 }
 
-func (b *frames) add(f *capture.Frame) {
-	b.bytes = append(b.bytes, f.Data...)
-	b.ends = append(b.ends, len(b.bytes))
-	b.list = append(b.list, *f)
-	b.list[len(b.list)-1].Data = nil
-}
+// size is the bytes that the batch takes.
+func (b *frames) size() int { return len(b.bytes) + frameCost*len(b.list) }
 
-// each calls use with each frame in turn.
-func (b *frames) each(use func(*capture.Frame)) {
-	start := 0
-	for i := range b.list {
-		f := b.list[i]
-		f.Data = b.bytes[start:b.ends[i]:b.ends[i]]
-		start = b.ends[i]
-		use(&f)
-	}
+func (b *frames) add(f *capture.Frame) {
+	at := len(b.bytes)
+	b.bytes = append(b.bytes, f.Data...)
+	b.list = append(b.list, *f)
+	// Where the buffer moves, the older frames keep what they point at.
+	b.list[len(b.list)-1].Data = b.bytes[at:len(b.bytes):len(b.bytes)]
 }
 
 // reset empties the batch and keeps its memory, unless that grew out of use.
@@ -68,7 +62,8 @@ func (b *frames) reset() {
 	if cap(b.bytes) > 2*judgeLimit {
 		b.bytes = nil
 	}
-	b.list, b.ends, b.bytes = b.list[:0], b.ends[:0], b.bytes[:0]
+	clear(b.list)
+	b.list, b.bytes = b.list[:0], b.bytes[:0]
 }
 
 // newJudge starts the judge of a session.
@@ -83,15 +78,15 @@ func newJudge(state *conversation.State, index func(*recorder.Index), watch func
 func (j *judge) Frame(f *capture.Frame) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.pending.bytes) > judgeLimit {
+	if j.pending.size() > judgeLimit {
 		j.waited++
-		for len(j.pending.bytes) > judgeLimit {
+		for j.pending.size() > judgeLimit {
 			j.changed.Wait()
 		}
 	}
-	before := len(j.pending.bytes)
+	before := j.pending.size()
 	j.pending.add(f)
-	if len(j.pending.list) == 1 || before < judgeAtOnce && len(j.pending.bytes) >= judgeAtOnce {
+	if before == 0 || before < judgeAtOnce && j.pending.size() >= judgeAtOnce {
 		j.changed.Broadcast()
 	}
 }
@@ -109,11 +104,12 @@ func (j *judge) close() (waited int) {
 func (j *judge) run() {
 	defer close(j.done)
 	var batch frames
+	x := &recorder.Index{}
 	for j.next(&batch) {
-		j.judge(&batch)
+		j.judge(&batch, x)
 		batch.reset()
 	}
-	x := &recorder.Index{}
+	*x = recorder.Index{}
 	j.collect(j.state.End(), x)
 	j.index(finish(x, j.state))
 }
@@ -126,7 +122,7 @@ func (j *judge) next(batch *frames) bool {
 	for len(j.pending.list) == 0 && !j.closed {
 		j.changed.Wait()
 	}
-	if len(j.pending.bytes) < judgeAtOnce && !j.closed {
+	if j.pending.size() < judgeAtOnce && !j.closed {
 		timer := time.AfterFunc(judgeDelay, j.gathered)
 		j.changed.Wait() // for the timer, for more than enough, or for the end
 		timer.Stop()
@@ -142,13 +138,15 @@ func (j *judge) gathered() {
 	j.changed.Broadcast()
 }
 
-// judge observes a batch and writes one index entry for it.
-func (j *judge) judge(batch *frames) {
-	x := &recorder.Index{}
-	batch.each(func(f *capture.Frame) {
+// judge observes a batch and writes one index entry for it, in the room of the
+// one before.
+func (j *judge) judge(batch *frames, x *recorder.Index) {
+	*x = recorder.Index{Posts: x.Posts[:0], Findings: x.Findings[:0]}
+	for i := range batch.list {
+		f := &batch.list[i]
 		x.Judged = f.Position
 		j.collect(j.state.Observe(f), x)
-	})
+	}
 	j.index(finish(x, j.state))
 }
 

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -156,30 +157,42 @@ type digest struct {
 
 const maxSpace = 1 << 10
 
+// spaces are what a gateway may trim.
+const spaces = " \n\r\t"
+
 func (d *digest) add(text string) {
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
-			if d.hash != 0 {
-				if len(d.space) >= maxSpace {
-					d.lost = true
-					continue
-				}
-				d.space = append(d.space, c)
-			}
-			continue
-		}
-		for _, w := range d.space {
-			d.byte(w)
-		}
-		d.space = d.space[:0]
-		d.byte(c)
+	if d.hash == 0 {
+		text = strings.TrimLeft(text, spaces)
 	}
+	if kept := strings.TrimRight(text, spaces); kept != "" {
+		d.hash = hashOn(hashOn(max(d.hash, 1), d.space), kept)
+		d.space = d.space[:0]
+		text = text[len(kept):]
+	}
+	if len(d.space)+len(text) > maxSpace {
+		d.lost = true
+		return
+	}
+	d.space = append(d.space, text...)
 }
 
-func (d *digest) byte(c byte) {
-	if d.hash == 0 {
-		d.hash = 14695981039346656037
+// The powers of an odd number without a pattern.
+const (
+	p1 = 0x9E3779B97F4A7C15
+	p2 = p1 * p1 & math.MaxUint64
+	p3 = p2 * p1 & math.MaxUint64
+	p4 = p3 * p1 & math.MaxUint64
+)
+
+// hashOn goes on with a hash over text: its polynomial in p1, which comes out the
+// same however the text is cut, and whose terms need not wait for each other.
+func hashOn[T string | []byte](hash uint64, text T) uint64 {
+	i := 0
+	for ; i+4 <= len(text); i += 4 {
+		hash = hash*p4 + uint64(text[i])*p3 + uint64(text[i+1])*p2 + uint64(text[i+2])*p1 + uint64(text[i+3])
 	}
-	d.hash = (d.hash ^ uint64(c)) * 1099511628211
+	for ; i < len(text); i++ {
+		hash = hash*p1 + uint64(text[i])
+	}
+	return hash
 }
