@@ -29,6 +29,8 @@ type Session struct {
 	Judged  Position `json:"judged,omitempty"`  // the derived rows reach this far
 	// Rules is the version of the catalogue that the findings rest on.
 	Rules int `json:"rules,omitempty"`
+	// Notes are those of the capsule that it came out of, nil if it is none.
+	Notes *Notes `json:"notes,omitempty"`
 }
 
 // Transport is how a connection speaks.
