@@ -105,6 +105,8 @@ func (p *plan) write(ctx context.Context, w io.Writer, v *scrub.Verifier) error 
 	switch p.options.Format {
 	case JSONL:
 		return p.writeJSONL(ctx, w)
+	case HAR:
+		return p.writeHAR(ctx, w)
 	}
 	return fmt.Errorf("there is no format %q", p.options.Format)
 }

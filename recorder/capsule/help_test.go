@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
@@ -188,4 +191,23 @@ func mustJSON(v any) []byte {
 		panic(err)
 	}
 	return text
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
 }

@@ -188,6 +188,9 @@ func (p *plan) raw(ctx context.Context, c *chosen) iter.Seq2[*capture.Frame, err
 // until the next one.
 func (p *plan) frames(ctx context.Context, c *chosen) iter.Seq2[*capture.Frame, error] {
 	return func(yield func(*capture.Frame, error) bool) {
+		if p.scrubber != nil {
+			p.scrubber.Rewind()
+		}
 		for f, err := range p.raw(ctx, c) {
 			if err != nil {
 				yield(nil, err)

@@ -23,6 +23,7 @@ import (
 //
 //	for … { s.Look(f) }
 //	s.Looked()
+//	s.Rewind()
 //	for … { out := s.Frame(f) }
 type Scrubber struct {
 	rules   rules
@@ -55,8 +56,8 @@ func New(key []byte, asked []string) (*Scrubber, error) {
 		return nil, err
 	}
 	s := &Scrubber{rules: rules, masks: newMasks(key), secrets: recorder.NewRedactor(key)}
-	s.streams, s.plan = newStreams(), newPlan()
-	s.bodies = httpBodies{map[bodyKey]*bodyState{}, map[capture.Position]bool{}}
+	s.plan = newPlan()
+	s.Rewind()
 	return s, nil
 }
 
@@ -65,6 +66,12 @@ func (s *Scrubber) Look(f *capture.Frame) {
 	s.looking = true
 	s.pass(f)
 	s.looking = false
+}
+
+// Rewind makes ready for a session's frames from their beginning.
+func (s *Scrubber) Rewind() {
+	s.streams = newStreams()
+	s.bodies = httpBodies{map[bodyKey]*bodyState{}, map[capture.Position]bool{}}
 }
 
 // Looked ends the first time.
