@@ -11,6 +11,7 @@ import (
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
 	"tapedeck/recorder/capsule/scrub"
+	"tapedeck/recorder/capsule/story"
 )
 
 // Exported tells what was exported.
@@ -107,8 +108,21 @@ func (p *plan) write(ctx context.Context, w io.Writer, v *scrub.Verifier) error 
 		return p.writeJSONL(ctx, w)
 	case HAR:
 		return p.writeHAR(ctx, w)
+	case AGUI:
+		return story.WriteAGUI(w, p.header().Redacted, p.stories(ctx))
+	case Scenario:
+		return story.WriteScenario(w, p.header().Redacted, p.stories(ctx))
 	}
 	return fmt.Errorf("there is no format %q", p.options.Format)
+}
+
+// stories are the sessions for the forms that tell them in other words.
+func (p *plan) stories(ctx context.Context) (list []story.Session) {
+	for i := range p.parts {
+		c := &p.parts[i]
+		list = append(list, story.Session{Row: c.session, Runs: c.runs, Frames: p.frames(ctx, c)})
+	}
+	return list
 }
 
 // atomically writes a file beside path and gives it that name when it is whole.

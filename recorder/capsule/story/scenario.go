@@ -1,0 +1,447 @@
+package story
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/protocol"
+)
+
+// WriteScenario writes a session's runs as a scenario: what each run:start is
+// answered with, pauses included, and the moves of the client. Texts come whole,
+// to be edited, and are cut anew when they are played, at the pace of the
+// recording. Faults, ids and what other windows did are left out; events of types
+// that a scenario has no word for are raw.
+func WriteScenario(w io.Writer, about string, sessions []Session) error {
+	out := &scenarioWriter{live: map[string]*live{}}
+	for i := range sessions {
+		if err := tell(&sessions[i], out); err != nil {
+			return err
+		}
+		out.live = map[string]*live{}
+	}
+	return out.write(w, about, sessions)
+}
+
+// step is a step of a run.
+type step struct {
+	kind   string // the key
+	id     string // recorded, to find it again
+	name   string
+	role   string
+	text   strings.Builder
+	value  json.RawMessage // a result, a payload, todos, an event
+	at     time.Duration
+	ended  time.Duration
+	took   time.Duration
+	status string
+	open   bool
+	steps  []*step
+}
+
+// live is a run id that is being told: into a run of the scenario.
+type live struct {
+	into   *scenarioRun
+	inside []*step // the subagents at work, the latest last
+}
+
+// scenarioRun is what answers a run:start: a run, and what went on after its
+// pauses.
+type scenarioRun struct {
+	thread string
+	steps  []*step
+	paused bool
+	latest time.Duration
+	began  time.Duration
+}
+
+// move is a move of the client.
+type move struct {
+	when    string
+	after   time.Duration
+	start   *protocol.Command
+	resume  json.RawMessage
+	cancel  bool
+	declare []protocol.ClientTool
+}
+
+// scenarioWriter gathers a scenario. It holds the text of the runs in memory.
+type scenarioWriter struct {
+	runs   []*scenarioRun
+	moves  []move
+	live   map[string]*live
+	tools  map[string]string // client tools and their kinds
+	deltas int
+	units  int
+	spent  time.Duration
+	first  time.Duration // from RUN_STARTED to the first delta, of the first run that has one
+	ends   protocol.EventType
+}
+
+func (w *scenarioWriter) command(at time.Duration, c *protocol.Command) error {
+	m := move{when: w.when()}
+	for _, t := range c.ClientTools {
+		if w.tools == nil {
+			w.tools = map[string]string{}
+		}
+		w.tools[t.Name] = t.Kind
+		t.Arguments, t.Result = bytes.Clone(t.Arguments), bytes.Clone(t.Result)
+		m.declare = append(m.declare, t)
+	}
+	switch c.Name {
+	case protocol.RunStart:
+		kept := *c
+		kept.Attachments = bytes.Clone(c.Attachments)
+		m.start = &kept
+	case protocol.RunResume:
+		m.resume = validOr(c.Answer, "null")
+	case protocol.RunCancel:
+		l := w.live[c.RunID]
+		if l == nil {
+			return nil
+		}
+		m.when, m.cancel, m.after = string(protocol.RunStarted), true, at-l.into.began
+	default:
+		return nil
+	}
+	w.moves = append(w.moves, m)
+	w.ends = ""
+	return nil
+}
+
+// when is what the next move waits for: the event that ended the latest run.
+func (w *scenarioWriter) when() string { return string(w.ends) }
+
+func (w *scenarioWriter) event(e *event) error {
+	l := w.live[e.run]
+	if l == nil {
+		l = &live{into: w.goOn(e)}
+		w.live[e.run] = l
+	}
+	r := l.into
+	if gap := e.at - r.latest; gap > 3*time.Second && len(r.steps) > 0 && !r.paused {
+		r.steps = append(r.steps, &step{kind: "wait", took: gap})
+	}
+	r.latest, r.paused = e.at, r.paused && e.Type != protocol.RunStarted
+	switch e.Type {
+	case protocol.RunStarted:
+	case protocol.RunPaused:
+		r.paused = true
+	case protocol.RunFinished, protocol.RunCancelled, protocol.RunError:
+		w.ends = e.Type
+		if e.Type == protocol.RunError {
+			r.steps = append(r.steps, &step{kind: "error", name: e.Code, status: e.Message})
+		}
+	default:
+		w.step(l, e)
+	}
+	return nil
+}
+
+// goOn returns the run that an event belongs to whose run id is new.
+func (w *scenarioWriter) goOn(e *event) *scenarioRun {
+	for i := len(w.runs) - 1; i >= 0; i-- {
+		if r := w.runs[i]; r.thread == e.thread {
+			if r.paused {
+				return r
+			}
+			break
+		}
+	}
+	r := &scenarioRun{thread: e.thread, began: e.at, latest: e.at}
+	w.runs = append(w.runs, r)
+	return r
+}
+
+// step takes an event that is part of a step.
+func (w *scenarioWriter) step(l *live, e *event) {
+	id := cmp.Or(e.MessageID, e.ToolCallID)
+	switch e.Type {
+	case protocol.TextMessageStart:
+		l.add(&step{kind: "text", id: id, role: e.Role, at: e.at, open: true})
+	case protocol.ReasoningStart:
+		l.add(&step{kind: "reasoning", id: id, at: e.at, open: true})
+	case protocol.ToolCallStart:
+		l.add(&step{kind: "tool", id: id, name: e.ToolCallName, at: e.at, open: true})
+	case protocol.TextMessageContent, protocol.ReasoningContent, protocol.ToolCallArgs:
+		w.delta(l, e, id)
+	case protocol.TextMessageEnd, protocol.ReasoningEnd, protocol.ToolCallEnd:
+		if s := l.find(id); s != nil {
+			s.open, s.ended = false, e.at
+		}
+	case protocol.ToolCallResult:
+		if s := l.find(e.ToolCallID); s != nil && s.value == nil {
+			s.value, s.took = validOr(e.Body, `""`), e.at-max(s.ended, s.at)
+		}
+	case protocol.Interrupt:
+		w.interrupt(l, e)
+	case protocol.TodosSnapshot:
+		l.add(&step{kind: "todos", value: validOr(e.Body, "[]")})
+	case protocol.SubagentStarted:
+		if s := l.find(e.ToolCallID); s != nil {
+			s.kind, s.name = "subagent", e.SubagentName
+			l.inside = append(l.inside, s)
+		}
+	case protocol.SubagentFinished:
+		if i := slices.IndexFunc(l.inside, func(s *step) bool { return s.id == e.ToolCallID }); i >= 0 {
+			l.inside[i].status = e.Status
+			l.inside = slices.Delete(l.inside, i, i+1)
+		}
+	default:
+		l.add(&step{kind: "raw", value: validOr(e.Raw, "null")})
+	}
+}
+
+// add puts a step where it belongs: into the subagent that is at work.
+func (l *live) add(s *step) {
+	if n := len(l.inside); n > 0 {
+		l.inside[n-1].steps = append(l.inside[n-1].steps, s)
+		return
+	}
+	l.into.steps = append(l.into.steps, s)
+}
+
+// find returns the latest step of an id.
+func (l *live) find(id string) *step {
+	var in func(steps []*step) *step
+	in = func(steps []*step) *step {
+		for i := len(steps) - 1; i >= 0; i-- {
+			if steps[i].id == id && id != "" {
+				return steps[i]
+			}
+			if s := in(steps[i].steps); s != nil {
+				return s
+			}
+		}
+		return nil
+	}
+	return in(l.into.steps)
+}
+
+func (w *scenarioWriter) delta(l *live, e *event, id string) {
+	s := l.find(id)
+	if s == nil {
+		return
+	}
+	s.text.WriteString(e.Delta)
+	if w.first == 0 {
+		w.first = e.at - l.into.began
+	}
+	w.deltas++
+	w.units += len([]rune(e.Delta))
+	w.spent += min(max(e.at-max(s.ended, s.at), 0), time.Second)
+	s.ended = e.at
+}
+
+// interrupt takes a decision. One that asks a client's tool is its call, that
+// came before it.
+func (w *scenarioWriter) interrupt(l *live, e *event) {
+	var asks struct {
+		ClientTool string          `json:"clientTool"`
+		Arguments  json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal(e.Body, &asks) == nil && asks.ClientTool != "" {
+		for i := len(l.into.steps) - 1; i >= 0; i-- {
+			if s := l.into.steps[i]; s.kind == "tool" && s.name == asks.ClientTool && s.value == nil {
+				s.kind, s.status = "clientTool", protocol.Blocking
+				return
+			}
+		}
+	}
+	l.into.steps = append(l.into.steps, &step{kind: "interrupt", value: validOr(e.Body, "{}")})
+}
+
+func (w *scenarioWriter) write(out io.Writer, about string, sessions []Session) error {
+	y := &yamlWriter{}
+	title, comment := "What was recorded", about
+	for i := range sessions {
+		if n := sessions[i].Row.Notes; n != nil && n.Title != "" {
+			title = oneLine(n.Title)
+			comment = cmp.Or(n.Comment, about)
+		}
+	}
+	fmt.Fprintf(&y.b, "# redacted: %s\n", oneLine(about))
+	y.text(0, "title", title)
+	y.text(0, "about", comment)
+	w.pace(y)
+	y.open(0, "runs")
+	for _, r := range w.runs {
+		if len(r.steps) == 0 {
+			y.b.WriteString("  - steps: []\n")
+			continue
+		}
+		y.b.WriteString("  - steps:\n")
+		w.steps(y, 3, r.steps)
+	}
+	if len(w.runs) == 0 {
+		return fmt.Errorf("there is no run in it that a scenario could be made of")
+	}
+	w.client(y)
+	_, err := out.Write(y.b.Bytes())
+	return err
+}
+
+// pace tells how deltas were cut and when they came, on the whole.
+func (w *scenarioWriter) pace(y *yamlWriter) {
+	if w.deltas < 2 || w.spent <= 0 {
+		return
+	}
+	rate := float64(w.deltas) / w.spent.Seconds()
+	fmt.Fprintf(&y.b, "pace: {ttft: %v, rate: %.3g, chunk: %d}\n",
+		max(w.first, 0).Round(10*time.Millisecond), min(max(rate, 0.1), 1000), max(1, w.units/w.deltas))
+}
+
+func (w *scenarioWriter) steps(y *yamlWriter, indent int, steps []*step) {
+	for _, s := range steps {
+		fmt.Fprintf(&y.b, "%*s- ", 2*indent, "")
+		w.one(y, indent+1, s)
+	}
+}
+
+// one writes a step behind its dash.
+func (w *scenarioWriter) one(y *yamlWriter, indent int, s *step) {
+	switch s.kind {
+	case "text", "reasoning":
+		if !s.open && (s.role == "" || s.role == "assistant") && s.text.Len() > 0 {
+			fmt.Fprintf(&y.b, "%s: ", s.kind)
+			y.scalar(indent, s.text.String())
+			return
+		}
+		fmt.Fprintf(&y.b, "%s:\n", s.kind)
+		y.key(indent+1, "content")
+		y.scalar(indent+1, s.text.String())
+		y.text(indent+1, "role", s.role)
+		if s.open {
+			fmt.Fprintf(&y.b, "%*sopen: true\n", 2*indent+2, "")
+		}
+	case "tool":
+		w.tool(y, indent, s)
+	case "clientTool":
+		y.b.WriteString("clientTool:\n")
+		y.text(indent+1, "name", cmp.Or(s.name, "unknown"))
+		y.value(indent+1, "arguments", arguments(s))
+	case "subagent":
+		y.b.WriteString("subagent:\n")
+		y.text(indent+1, "name", s.name)
+		var asks struct {
+			Prompt string `json:"prompt"`
+		}
+		if json.Unmarshal([]byte(s.text.String()), &asks) != nil || asks.Prompt == "" {
+			asks.Prompt = s.text.String()
+		}
+		y.text(indent+1, "prompt", asks.Prompt)
+		if s.status == "error" {
+			y.text(indent+1, "status", s.status)
+		}
+		y.value(indent+1, "result", s.value)
+		if len(s.steps) > 0 {
+			y.open(indent+1, "steps")
+			w.steps(y, indent+2, s.steps)
+		}
+	case "interrupt":
+		y.b.WriteString("interrupt:\n")
+		y.value(indent+1, "payload", s.value)
+	case "todos":
+		y.b.WriteString("todos: ")
+		y.flow(s.value)
+		y.b.WriteByte('\n')
+	case "wait":
+		fmt.Fprintf(&y.b, "wait: %v\n", s.took.Round(100*time.Millisecond))
+	case "error":
+		fmt.Fprintf(&y.b, "error: {code: %s, message: %s}\n", quoted(s.name), quoted(s.status))
+	case "raw":
+		y.b.WriteString("raw:\n")
+		y.value(indent+1, "event", s.value)
+	}
+}
+
+func (w *scenarioWriter) tool(y *yamlWriter, indent int, s *step) {
+	if w.tools[s.name] == protocol.OneWay && s.value == nil {
+		y.b.WriteString("clientTool:\n")
+		y.text(indent+1, "name", s.name)
+		y.text(indent+1, "kind", protocol.OneWay)
+		y.value(indent+1, "arguments", arguments(s))
+		return
+	}
+	y.b.WriteString("tool:\n")
+	y.text(indent+1, "name", cmp.Or(s.name, "unknown"))
+	if raw := arguments(s); raw != nil {
+		y.value(indent+1, "arguments", raw)
+	} else {
+		y.text(indent+1, "argumentsText", s.text.String())
+	}
+	if s.value == nil {
+		fmt.Fprintf(&y.b, "%*snoResult: true\n", 2*indent+2, "")
+		return
+	}
+	y.duration(indent+1, "took", s.took)
+	y.value(indent+1, "result", s.value)
+}
+
+// arguments are those of a call, nil if they are no JSON.
+func arguments(s *step) json.RawMessage {
+	if text := s.text.String(); json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return nil
+}
+
+// client writes the moves.
+func (w *scenarioWriter) client(y *yamlWriter) {
+	y.open(0, "client")
+	y.b.WriteString("  - join: true\n")
+	for i := range w.moves {
+		m := &w.moves[i]
+		y.b.WriteString("  - ")
+		if m.when != "" {
+			fmt.Fprintf(&y.b, "when: %s\n    ", m.when)
+		}
+		if m.after > 0 {
+			fmt.Fprintf(&y.b, "after: %v\n    ", m.after.Round(10*time.Millisecond))
+		}
+		switch {
+		case m.cancel:
+			y.b.WriteString("cancel: run\n")
+		case m.start != nil && len(m.start.Attachments) > 0:
+			y.b.WriteString("start:\n")
+			y.key(3, "input")
+			y.scalar(3, m.start.Input)
+			y.value(3, "attachments", validOr(m.start.Attachments, "[]"))
+		case m.start != nil:
+			y.b.WriteString("start: ")
+			y.scalar(2, m.start.Input)
+		default:
+			y.b.WriteString("resume: ")
+			y.flow(m.resume)
+			y.b.WriteByte('\n')
+		}
+		w.declare(y, m.declare)
+	}
+	if w.ends != "" {
+		fmt.Fprintf(&y.b, "  - when: %s\n    await: true\n", w.ends)
+	}
+}
+
+func (w *scenarioWriter) declare(y *yamlWriter, tools []protocol.ClientTool) {
+	if len(tools) == 0 {
+		return
+	}
+	y.open(2, "tools")
+	for _, t := range tools {
+		fmt.Fprintf(&y.b, "      - name: %s\n", quoted(t.Name))
+		y.text(4, "description", t.Description)
+		y.text(4, "kind", t.Kind)
+		if json.Valid(t.Arguments) {
+			y.value(4, "arguments", t.Arguments)
+		}
+		if json.Valid(t.Result) {
+			y.value(4, "result", t.Result)
+		}
+	}
+}
