@@ -1,16 +1,14 @@
-// Package client is a Socket.IO 5 client over WebSocket, as small as a demo and
-// a driver of recordings need it: one namespace, text events, acknowledgements.
-// It does not reconnect: whoever uses it wants to know when a socket ends.
+// Package client is a client over WebSocket, of Socket.IO 5 or of plain JSON, as
+// small as a demo and a driver of recordings need it: one namespace, text
+// events, acknowledgements. It does not reconnect: whoever uses it wants to know
+// when a socket ends.
 package client
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -21,26 +19,11 @@ import (
 	"tapedeck/protocol/wire"
 )
 
-// Options configure a Client. URL is required.
-type Options struct {
-	// URL is the server's address, http or https, with the path of its
-	// Socket.IO if that is not /socket.io/.
-	URL string
-	// Auth is the JSON object sent with CONNECT, nil for none.
-	Auth json.RawMessage
-	// Header is sent with the handshake.
-	Header http.Header
-	// Event is called for each event, one at a time, in order. It must not wait
-	// for an answer of the same client. Nil ignores them.
-	Event func(name string, args []json.RawMessage)
-}
-
-// ErrRefused is returned when the server answers CONNECT with CONNECT_ERROR.
-var ErrRefused = errors.New("connection refused by the server")
-
 // Client is a connected socket. Its methods are safe for concurrent use.
 type Client struct {
 	socket *websocket.Conn
+	prefix string // of each packet behind its type: the namespace
+	plain  bool   // it speaks plain JSON
 	event  func(string, []json.RawMessage)
 	done   chan struct{} // closed when reading has ended
 
@@ -48,57 +31,8 @@ type Client struct {
 
 	mu      sync.Mutex // guards what follows
 	next    int        // the next acknowledgement id
-	waiting map[string]chan<- []json.RawMessage
+	waiting map[string]func([]json.RawMessage)
 	err     error // why it ended
-}
-
-// Dial connects, and returns when the server has accepted the CONNECT.
-func Dial(ctx context.Context, o Options) (*Client, error) {
-	address, err := socketURL(o.URL)
-	if err != nil {
-		return nil, err
-	}
-	socket, _, err := websocket.DefaultDialer.DialContext(ctx, address, o.Header)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", o.URL, err)
-	}
-	c := &Client{socket: socket, event: o.Event, done: make(chan struct{}), waiting: map[string]chan<- []json.RawMessage{}}
-	connected := make(chan error, 1)
-	go c.read(append([]byte("40"), o.Auth...), connected)
-	select {
-	case err = <-connected:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err != nil {
-		c.Close()
-		return nil, fmt.Errorf("connect to %s: %w", o.URL, err)
-	}
-	return c, nil
-}
-
-// socketURL turns the server's address into that of its WebSocket.
-func socketURL(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", fmt.Errorf("read address: %w", err)
-	}
-	switch u.Scheme {
-	case "http", "ws":
-		u.Scheme = "ws"
-	case "https", "wss":
-		u.Scheme = "wss"
-	default:
-		return "", fmt.Errorf("address %q needs http:// or https://", address)
-	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/socket.io/"
-	}
-	q := u.Query()
-	q.Set("EIO", "4")
-	q.Set("transport", "websocket")
-	u.RawQuery = q.Encode()
-	return u.String(), nil
 }
 
 // Emit sends an event without asking for an answer.
@@ -109,12 +43,7 @@ func (c *Client) Emit(name string, args ...json.RawMessage) error {
 // Ask sends an event and returns the arguments of its acknowledgement.
 func (c *Client) Ask(ctx context.Context, name string, args ...json.RawMessage) ([]json.RawMessage, error) {
 	answer := make(chan []json.RawMessage, 1)
-	c.mu.Lock()
-	id := strconv.Itoa(c.next)
-	c.next++
-	c.waiting[id] = answer
-	c.mu.Unlock()
-	if err := c.send(id, name, args); err != nil {
+	if err := c.Request(func(args []json.RawMessage) { answer <- args }, name, args...); err != nil {
 		return nil, err
 	}
 	select {
@@ -127,21 +56,52 @@ func (c *Client) Ask(ctx context.Context, name string, args ...json.RawMessage) 
 	}
 }
 
+// Request sends an event and returns. When its acknowledgement comes, answered
+// is called with the arguments, in order with the events and as they are. It is
+// never called if none comes.
+func (c *Client) Request(answered func(args []json.RawMessage), name string, args ...json.RawMessage) error {
+	c.mu.Lock()
+	id := strconv.Itoa(c.next)
+	c.next++
+	c.waiting[id] = answered
+	c.mu.Unlock()
+	return c.send(id, name, args)
+}
+
 func (c *Client) send(id, name string, args []json.RawMessage) error {
 	quoted, err := json.Marshal(name)
 	if err != nil {
 		return fmt.Errorf("send %q: %w", name, err)
 	}
-	message := append([]byte("42"+id+"["), quoted...)
+	if c.plain {
+		return c.write(plainMessage(id, quoted, args))
+	}
+	message := append([]byte("42"+c.prefix+id+"["), quoted...)
 	for _, arg := range args {
 		message = append(append(message, ','), arg...)
 	}
 	return c.write(append(message, ']'))
 }
 
+// plainMessage is an event in the plain form, which has room for one argument.
+func plainMessage(id string, name []byte, args []json.RawMessage) []byte {
+	message := append([]byte(`{"event":`), name...)
+	if len(args) > 0 {
+		message = append(append(message, `,"data":`...), args[0]...)
+	}
+	if id != "" {
+		message = append(append(message, `,"id":`...), id...)
+	}
+	return append(message, '}')
+}
+
+// writeLimit is how long a server may take to read a message.
+const writeLimit = 30 * time.Second
+
 func (c *Client) write(message []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	c.socket.SetWriteDeadline(time.Now().Add(writeLimit))
 	if err := c.socket.WriteMessage(websocket.TextMessage, message); err != nil {
 		return fmt.Errorf("write to the server: %w", err)
 	}
@@ -163,7 +123,9 @@ const closeGrace = time.Second
 
 // Close leaves the namespace, closes the socket and waits until reading ended.
 func (c *Client) Close() error {
-	c.write([]byte("41")) // a socket that is gone needs no farewell
+	if !c.plain {
+		c.write([]byte("41" + c.prefix)) // a socket that is gone needs no farewell
+	}
 	deadline := time.Now().Add(closeGrace)
 	c.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), deadline)
 	c.socket.SetReadDeadline(deadline)
@@ -171,11 +133,21 @@ func (c *Client) Close() error {
 	return nil
 }
 
+// Drop ends the connection without a word, as a network does that fails, and
+// waits until reading ended.
+func (c *Client) Drop() {
+	c.socket.Close()
+	<-c.done
+}
+
 // read takes what the server sends, until the socket ends.
 func (c *Client) read(connect []byte, connected chan<- error) {
 	defer close(c.done)
 	defer c.socket.Close()
 	var decoder wire.Decoder
+	if c.plain {
+		decoder.Decode(&capture.Frame{Position: 1, Connection: 1, Kind: capture.Open, Data: []byte(`{"transport":"websocket"}`)})
+	}
 	for {
 		kind, message, err := c.socket.ReadMessage()
 		if err != nil {
@@ -200,7 +172,7 @@ func (c *Client) take(p *wire.Packet, connect []byte, connected chan<- error) {
 		c.write(connect)
 	case wire.EnginePing:
 		c.write([]byte("3"))
-	case wire.EngineMessage:
+	case wire.EngineMessage, wire.PlainJSON:
 		switch p.Type {
 		case wire.Connect:
 			tell(connected, nil)
@@ -230,7 +202,7 @@ func (c *Client) answered(id string, args []json.RawMessage) {
 	delete(c.waiting, id)
 	c.mu.Unlock()
 	if answer != nil {
-		answer <- args
+		answer(args)
 	}
 }
 
