@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type Options struct {
 	Think time.Duration
 	// Linger is how long the windows stay open after the last move.
 	Linger time.Duration
+	// Dial opens the connections, in place of the network. Nil is the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // heard is a message that a window got, or the end of its socket.
@@ -163,7 +166,7 @@ func (a *actor) window(ctx context.Context, number int) (*client.Client, error) 
 func (a *actor) connect(ctx context.Context) (*client.Client, error) {
 	greeted := make(chan struct{})
 	var once sync.Once
-	w, err := client.Dial(ctx, client.Options{URL: a.URL, Auth: a.Auth, Event: func(name string, args []json.RawMessage) {
+	w, err := client.Dial(ctx, client.Options{URL: a.URL, Auth: a.Auth, Dial: a.Dial, Event: func(name string, args []json.RawMessage) {
 		if protocol.Name(name) == protocol.Hello {
 			once.Do(func() { close(greeted) })
 		}
