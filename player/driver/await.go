@@ -128,8 +128,8 @@ func (p *player) listens(thread string) bool {
 func (p *player) live(r *ref) (string, *lack) {
 	g := p.story.find(r.thread, r.segment)
 	missing := &lack{what: fmt.Sprintf("the %s %s of %s", ordinal(r.n+1), classNames[r.class], runName(r.segment)), unnamed: true}
-	if recorded := p.drive.story.find(r.thread, r.segment); recorded != nil {
-		missing.at = recorded.at.address
+	if recorded := p.drive.story.find(r.thread, r.segment); recorded != nil && r.class < classes {
+		missing.at = recorded.places[r.class][r.n]
 	}
 	switch {
 	case g == nil:

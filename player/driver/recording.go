@@ -56,6 +56,7 @@ type Recording struct {
 // Summary is what there is to drive.
 type Summary struct {
 	Windows  int // sockets, one for each namespace of a connection
+	Plain    int // those of them that speak plain JSON
 	Threads  int // that the client spoke of
 	Messages int // that the client sent
 	Clients  int // groups of windows that have threads in common
@@ -64,6 +65,11 @@ type Summary struct {
 // Summary returns what there is to drive.
 func (r *Recording) Summary() Summary {
 	sum := Summary{Windows: len(r.windows), Clients: len(r.parties)}
+	for _, w := range r.windows {
+		if w.plain {
+			sum.Plain++
+		}
+	}
 	for _, p := range r.parties {
 		sum.Threads += len(p.threads)
 		for _, m := range p.moves {

@@ -51,6 +51,7 @@ type segment struct {
 	paused   bool
 	end      protocol.EventType // "" while it goes on
 	ids      [classes][]string  // in the order of their appearance
+	places   [classes][]capture.Address
 	asked    [][sha256.Size]byte
 }
 
@@ -149,17 +150,17 @@ func (s *story) take(g *segment, e *protocol.Envelope, at moment) {
 	g.last, g.at, g.thread.latest = e.Event.Type, at, g
 	switch v := &e.Event; v.Type {
 	case protocol.TextMessageStart:
-		g.note(aMessage, v.MessageID)
+		g.note(aMessage, v.MessageID, at)
 	case protocol.ToolCallStart:
-		g.note(aCall, v.ToolCallID)
+		g.note(aCall, v.ToolCallID, at)
 	case protocol.SubagentStarted:
-		g.note(aSubagent, v.ToolCallID)
-		g.note(aChild, v.ChildThreadID)
+		g.note(aSubagent, v.ToolCallID, at)
+		g.note(aChild, v.ChildThreadID, at)
 		if v.ChildThreadID != "" {
 			s.born(g, v.ChildThreadID)
 		}
 	case protocol.Interrupt:
-		if g.note(aDecision, v.InterruptID) {
+		if g.note(aDecision, v.InterruptID, at) {
 			g.asked = append(g.asked, sha256.Sum256(v.Body))
 		}
 	case protocol.RunPaused:
@@ -170,11 +171,11 @@ func (s *story) take(g *segment, e *protocol.Envelope, at moment) {
 	}
 }
 
-func (g *segment) note(c class, id string) bool {
+func (g *segment) note(c class, id string, at moment) bool {
 	if len(g.ids[c]) >= mostIDs {
 		return false
 	}
-	g.ids[c] = append(g.ids[c], id)
+	g.ids[c], g.places[c] = append(g.ids[c], id), append(g.places[c], at.address)
 	return true
 }
 
