@@ -22,6 +22,7 @@ import (
 // Control configures the control API, by which UI tests drive the gateway.
 type Control struct {
 	Off     bool
+	Apart   bool     // Gateway.ControlAPI alone serves it, and not the gateway's own address
 	Path    string   // "/__tapedeck" by default
 	Token   string   // asked for as a bearer token, if it is not ""
 	Hosts   []string // allowed Host names besides loopback ones
@@ -67,6 +68,18 @@ func (c Control) ownHost(host string) bool {
 func ownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host == host
+}
+
+// ControlAPI serves the control API alone, for an address of its own.
+func (g *Gateway) ControlAPI() http.Handler {
+	mux := http.NewServeMux()
+	g.addControl(mux)
+	return mux
+}
+
+func (g *Gateway) addControl(mux *http.ServeMux) {
+	control := g.config.Control
+	mux.Handle(control.path()+"/", control.guard(http.StripPrefix(control.path(), g.controls())))
 }
 
 // controls are the calls of the control API.

@@ -16,8 +16,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.Serv
 // routes are the gateway's paths.
 func (g *Gateway) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	if control := g.config.Control; !control.Off {
-		mux.Handle(control.path()+"/", control.guard(http.StripPrefix(control.path(), g.controls())))
+	if control := g.config.Control; !control.Off && !control.Apart {
+		g.addControl(mux)
 	}
 	if recorded, ok := g.source.(Answerer); ok {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.serveRecorded(w, r, recorded) })

@@ -236,6 +236,33 @@ func TestControlIsGuarded(t *testing.T) {
 	}
 }
 
+// TestControlApart serves the control API at an address of its own, guarded as
+// ever, and no longer at the gateway's.
+func TestControlApart(t *testing.T) {
+	g, err := New(Config{Control: Control{Apart: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close(context.Background())
+	for _, test := range []struct {
+		handler http.Handler
+		host    string
+		want    int
+	}{
+		{g, "localhost:1", 404},
+		{g.ControlAPI(), "localhost:2", 200},
+		{g.ControlAPI(), "evil.test", 403},
+	} {
+		r := httptest.NewRequest("GET", "/__tapedeck/state", nil)
+		r.Host = test.host
+		w := httptest.NewRecorder()
+		test.handler.ServeHTTP(w, r)
+		if w.Code != test.want {
+			t.Errorf("%T of %s: %d, want %d", test.handler, test.host, w.Code, test.want)
+		}
+	}
+}
+
 // TestCloseTwice ends a gateway with a run on its way, and ends it again.
 func TestCloseTwice(t *testing.T) {
 	g, url := live(t, Config{})

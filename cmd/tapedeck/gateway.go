@@ -14,6 +14,7 @@ import (
 type gateway struct {
 	player *player.Gateway
 	server *http.Server
+	desk   *desk // nil if the control API has no address of its own
 }
 
 // newGateway makes a player that is ready to be served.
@@ -25,16 +26,25 @@ func newGateway(cfg player.Config) (*gateway, error) {
 	return &gateway{player: p, server: &http.Server{Handler: p}}, nil
 }
 
-// serve serves all listeners until ctx is done, or one of them fails.
+// serve serves all listeners, and the desk's, until ctx is done, or one of them
+// fails.
 func (g *gateway) serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan error)
-	for _, l := range listeners {
-		go func() { results <- g.serveOne(ctx, l) }()
+	serving := 0
+	start := func(s *http.Server, listeners []net.Listener) {
+		for _, l := range listeners {
+			go func() { results <- serveOne(ctx, s, l) }()
+		}
+		serving += len(listeners)
+	}
+	start(g.server, listeners)
+	if g.desk != nil {
+		start(g.desk.server, g.desk.listeners)
 	}
 	var errs []error
-	for range listeners {
+	for range serving {
 		if err := <-results; err != nil {
 			errs = append(errs, err)
 			cancel()
@@ -43,9 +53,9 @@ func (g *gateway) serve(ctx context.Context, listeners ...net.Listener) error {
 	return errors.Join(errs...)
 }
 
-func (g *gateway) serveOne(ctx context.Context, l net.Listener) error {
+func serveOne(ctx context.Context, s *http.Server, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
-	err := g.server.Serve(l)
+	err := s.Serve(l)
 	if !stop() || errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -54,7 +64,11 @@ func (g *gateway) serveOne(ctx context.Context, l net.Listener) error {
 
 // close ends all sockets and runs.
 func (g *gateway) close(ctx context.Context) error {
-	return errors.Join(g.player.Close(ctx), g.server.Close())
+	err := errors.Join(g.player.Close(ctx), g.server.Close())
+	if g.desk != nil {
+		err = errors.Join(err, g.desk.server.Close())
+	}
+	return err
 }
 
 // backstage is a gateway on a loopback port of its own, behind a proxy.

@@ -74,16 +74,6 @@ func gatewayFlags() []cli.Flag {
 	}
 }
 
-// controlFlags are about the API by which tests drive the player.
-func controlFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "control", Value: "/__tapedeck", Usage: "the `PATH` of the control API; off for none"},
-		&cli.StringFlag{Name: "control-token", Usage: "ask for `TOKEN` there"},
-		&cli.StringSliceFlag{Name: "control-host", Usage: "answer there to the name `HOST` too, besides the loopback's; may be repeated"},
-		&cli.StringSliceFlag{Name: "control-origin", Usage: "answer there to pages of `ORIGIN` too; may be repeated"},
-	}
-}
-
 // play runs the play command: it serves until a signal.
 func (w *world) play(c *cli.Context) error {
 	args, err := arguments(c, 0, 1, "one tape")
@@ -92,6 +82,10 @@ func (w *world) play(c *cli.Context) error {
 	}
 	cfg, err := playerConfig(c)
 	if err != nil {
+		return err
+	}
+	var apart string
+	if cfg.Control, apart, err = playerControl(c); err != nil {
 		return err
 	}
 	if c.Bool("verbose") {
@@ -108,13 +102,24 @@ func (w *world) play(c *cli.Context) error {
 		return err
 	}
 	defer d.close()
-	if !d.loopback && cfg.Control.Token == "" {
+	if !d.loopback && cfg.Control.Token == "" && !cfg.Control.Apart {
 		// Whoever can reach the port must not drive it unasked.
 		cfg.Control.Off = true
+	}
+	var desk *desk
+	if apart != "" {
+		if desk, err = openDesk(c.Context, apart, cfg.Control); err != nil {
+			return err
+		}
+		defer desk.close()
 	}
 	g, err := newGateway(*cfg)
 	if err != nil {
 		return err
+	}
+	if desk != nil {
+		desk.server.Handler = g.player.ControlAPI()
+		g.desk = desk
 	}
 	stop := newStopper()
 	defer stop.release()
@@ -127,6 +132,9 @@ func (w *world) play(c *cli.Context) error {
 	}
 	w.sayPlayed(c, recorded, cfg)
 	w.sayWhere(d)
+	if desk != nil {
+		w.talk("control API at %s", desk.url())
+	}
 	w.talk("next: point the app at %s in place of its gateway", d.url)
 	err = errors.Join(g.serve(stop.first, d.listeners...), g.close(stop.second))
 	switch {
@@ -170,10 +178,6 @@ func playerConfig(c *cli.Context) (*player.Config, error) {
 		Seed: uint64(c.Int64("seed")), Speed: speed, MaxGap: c.Duration("max-gap"), Step: c.Bool("step"),
 		ReplayBuffer: c.Int("replay-buffer"), KnownThreads: c.StringSlice("known-threads"), StrictRooms: c.Bool("strict-rooms"),
 		Token: c.String("auth"),
-		Control: player.Control{
-			Off: c.String("control") == "off", Path: c.String("control"), Token: c.String("control-token"),
-			Hosts: c.StringSlice("control-host"), Origins: c.StringSlice("control-origin"),
-		},
 		Engine: engine.Config{
 			Path: c.String("path"), PlainPath: c.String("plain-path"), Recovery: c.Duration("recovery"),
 			PingInterval: c.Duration("ping-interval"), PingTimeout: c.Duration("ping-timeout"), MaxPayload: payload,
