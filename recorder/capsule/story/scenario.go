@@ -259,11 +259,11 @@ func (w *scenarioWriter) interrupt(l *live, e *event) {
 
 func (w *scenarioWriter) write(out io.Writer, about string, sessions []Session) error {
 	y := &yamlWriter{}
-	title, comment := "What was recorded", about
+	title, comment := "What was recorded", ""
 	for i := range sessions {
 		if n := sessions[i].Row.Notes; n != nil && n.Title != "" {
 			title = oneLine(n.Title)
-			comment = cmp.Or(n.Comment, about)
+			comment = n.Comment
 		}
 	}
 	fmt.Fprintf(&y.b, "# redacted: %s\n", oneLine(about))
