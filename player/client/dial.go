@@ -75,7 +75,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 			body, _ := io.ReadAll(response.Body) // gorilla has read what there is of it
 			err = &HandshakeError{response.StatusCode, string(body)}
 		}
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, err
 	}
 	if o.MaxMessage > 0 {
 		socket.SetReadLimit(o.MaxMessage)
@@ -98,7 +98,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	}
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, err
 	}
 	return c, nil
 }

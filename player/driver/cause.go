@@ -61,6 +61,12 @@ func (l *loader) caused(s *socket, m *move) {
 		m.cause.errors = s.errors
 		since = max(since, s.failed.when)
 	}
+	if s.said != nil {
+		s.said.errors = s.errors
+	}
+	if m.kind == send {
+		s.said = m
+	}
 	if m.cause.statuses > 0 {
 		since = max(since, s.informed.when)
 	}

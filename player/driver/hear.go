@@ -26,7 +26,7 @@ func (p *player) hear(l *live, name string, args []json.RawMessage) {
 		l.statuses++
 	case protocol.ProtocolError:
 		l.errors++
-		if l.errors > l.window.errors && l.last != nil {
+		if l.last != nil && l.errors > l.last.errors {
 			f, _ := protocol.ReadError(args[0])
 			p.refuse(l.last, fmt.Sprintf("the gateway says %q: %q, and did not in the recording", f.Code, f.Message))
 		}

@@ -110,7 +110,9 @@ type socket struct {
 	answers  []*move // that came since the latest move
 	answered moment
 	greeted  moment
-	failed   moment        // the latest protocol:error
+	said     *move         // the latest message
+	errors   int           // protocol:error
+	failed   moment        // the latest of them
 	statuses int           // task:status
 	informed moment        // the latest of them
 	moved    moment        // the latest move

@@ -64,17 +64,18 @@ type Summary struct {
 
 // Summary returns what there is to drive.
 func (r *Recording) Summary() Summary {
-	sum := Summary{Windows: len(r.windows), Clients: len(r.parties)}
-	for _, w := range r.windows {
-		if w.plain {
-			sum.Plain++
-		}
-	}
+	sum := Summary{Clients: len(r.parties)}
 	for _, p := range r.parties {
 		sum.Threads += len(p.threads)
 		for _, m := range p.moves {
-			if m.kind == send {
+			switch {
+			case m.kind == send:
 				sum.Messages++
+			case m.kind == connect && m.window.plain:
+				sum.Plain++
+				fallthrough
+			case m.kind == connect:
+				sum.Windows++
 			}
 		}
 	}
@@ -108,7 +109,6 @@ type window struct {
 	plain      bool   // it speaks plain JSON
 	hello      []byte // what the gateway announced, nil for nothing
 	refused    bool   // CONNECT was refused
-	errors     int    // protocol:errors that it was sent
 	threads    []string
 }
 
@@ -140,6 +140,7 @@ type move struct {
 	ask    bool // for an acknowledgement
 	refs   []ref
 	answer *outcome // as recorded, nil if none came
+	errors int      // protocol:errors that the window had been sent when it made its next move
 }
 
 // title names a move in what is told of it.
