@@ -176,13 +176,17 @@ const mostDifferences = 20
 // differed how often.
 func (r *driveReport) writeTable(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "drive\tsession\tsent\twent\tparted first\n")
+	fmt.Fprint(table, "drive\tsession\tsent\twent")
+	if r.same() < len(r.Drives) {
+		fmt.Fprint(table, "\tparted first")
+	}
+	fmt.Fprint(table, "\n")
 	ways := map[string]string{}
 	times := map[string]int{}
 	var order []string
 	for i, d := range r.Drives {
 		sent, left := d.Result.Sent()
-		went, parted := "the same way", ""
+		went := "the same way"
 		if all := d.differences(); len(all) > 0 {
 			way := ""
 			for _, x := range all {
@@ -194,9 +198,9 @@ func (r *driveReport) writeTable(out io.Writer) error {
 			if ways[way] == "" {
 				ways[way] = fmt.Sprintf("another way (%d)", len(ways)+1)
 			}
-			went, parted = ways[way], all[0].how
+			went = ways[way] + "\t" + all[0].how
 		}
-		fmt.Fprintf(table, "%d\t%d\t%d/%d\t%s\t%s\n", i+1, d.Session, sent, sent+left, went, parted)
+		fmt.Fprintf(table, "%d\t%d\t%d/%d\t%s\n", i+1, d.Session, sent, sent+left, went)
 	}
 	if err := table.Flush(); err != nil {
 		return err
