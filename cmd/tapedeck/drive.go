@@ -18,6 +18,7 @@ import (
 	"tapedeck/inspector"
 	"tapedeck/player/client"
 	"tapedeck/player/driver"
+	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/proxy"
 	"tapedeck/recorder"
@@ -57,6 +58,7 @@ repeated; and all sockets speak WebSocket, those too that polled.`,
 			&cli.DurationFlag{Name: "max-think", Value: driver.MaxThinkDefault, Usage: "think no longer than `TIME` before a message"},
 			&cli.DurationFlag{Name: "patience", Value: driver.PatienceDefault, Usage: "give up what does not come when nothing has come for `TIME`"},
 			&cli.DurationFlag{Name: "limit", Value: driver.LimitDefault, Usage: "end each drive after `TIME`"},
+			&cli.StringSliceFlag{Name: "thread", Usage: "use the gateway's thread `ID`, or RECORDED=ID where there are several; may be repeated"},
 			&cli.BoolFlag{Name: "keep-ids", Usage: "send the client's ids of threads and messages as recorded, for a gateway that has not seen them"},
 			&cli.BoolFlag{Name: "insecure", Aliases: []string{"k"}, Usage: "accept any certificate of the gateway"},
 			&cli.StringFlag{Name: "ca", TakesFile: true, Usage: "trust the authorities in `FILE` (PEM) besides the system's"},
@@ -94,6 +96,9 @@ func (w *world) drive(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, plan.source.Close()) }()
 	if err := plan.load(stop.first, c.Int("session"), first(args[1:])); err != nil {
+		return err
+	}
+	if err := plan.useThreads(c.StringSlice("thread")); err != nil {
 		return err
 	}
 	w.sayDriving(plan)
@@ -234,6 +239,24 @@ func (plan *drivePlan) load(ctx context.Context, session int, run string) error 
 	return err
 }
 
+// useThreads reads --thread, of which the recording must know the threads.
+func (plan *drivePlan) useThreads(given []string) error {
+	known := plan.recording.Threads()
+	plan.options.Threads = map[string]string{}
+	for _, g := range given {
+		recorded, id, ok := strings.Cut(g, "=")
+		if !ok && len(known) == 1 {
+			recorded, id = known[0], g
+		}
+		if id == "" || !slices.Contains(known, recorded) {
+			const shown = 5
+			return usageError("drive: --thread %q: say which thread it stands for, as RECORDED=ID; recorded were %q", g, known[:min(shown, len(known))])
+		}
+		plan.options.Threads[recorded] = id
+	}
+	return nil
+}
+
 // sameFile reports whether two names are those of one file.
 func sameFile(a, b string) bool {
 	x, err := os.Stat(a)
@@ -275,6 +298,11 @@ func explainDrive(err error) error {
 	return err
 }
 
+// unknownThread reports whether the gateway did not know a thread.
+func unknownThread(d driver.Divergence) bool {
+	return strings.Contains(d.Got, string(protocol.ConversationNotFound))
+}
+
 // sayDriven says what it came to, and returns the error that is its exit code.
 func (w *world) sayDriven(report *driveReport, stop *stopper) error {
 	n := len(report.Drives)
@@ -284,6 +312,9 @@ func (w *world) sayDriven(report *driveReport, stop *stopper) error {
 	}
 	latest := report.Drives[n-1]
 	w.talk("session %d is on %s; next: %s", latest.Session, report.Driven, command("runs", report.Driven))
+	if slices.ContainsFunc(latest.Result.Divergences, unknownThread) {
+		w.talk("if threads must be made there first: make one, and name it with --thread ID")
+	}
 	switch {
 	case report.same() == n:
 		w.talk("this is as far as a drive can tell: HTTP requests, and what the gateway knew before, are not repeated")

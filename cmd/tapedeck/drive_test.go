@@ -23,7 +23,7 @@ func TestDrive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: some scenarios take seconds, twice")
 	}
-	names := []string{"several-interrupts", "cancel-mid-text", "two-threads", "gateway-restart", "auth-refused", "disconnect-mid-run", "resume-errors"}
+	names := []string{"several-interrupts", "cancel-mid-text", "two-threads", "gateway-restart", "auth-refused", "disconnect-mid-run"}
 	dir := t.TempDir()
 	recorded := recordAll(t, names)
 	var driving sync.WaitGroup

@@ -99,6 +99,8 @@ func (l *loader) about(s *socket, m *move) {
 	if g := l.story.runs[c.RunID]; g != nil {
 		m.thread = g.thread.id
 		m.refs = append(m.refs, ref{field: "runId", id: c.RunID, class: aRun, thread: m.thread, segment: g.index})
+	} else if c.RunID != "" {
+		l.remark("%s at #%s names the run %q, which the recording does not have: that is sent as it was", m.name, m.at.address, c.RunID)
 	}
 	if m.thread == "" {
 		m.thread = s.latest()
@@ -106,7 +108,9 @@ func (l *loader) about(s *socket, m *move) {
 	if c.Name == protocol.RunStart && c.MessageID != "" {
 		l.chosen[c.MessageID] = true
 	}
-	l.refer(m, "interruptId", c.InterruptID, aDecision)
+	if !l.refer(m, "interruptId", c.InterruptID, aDecision) && c.InterruptID != "" {
+		l.remark("%s at #%s names the decision %q, which the recording does not have: that is sent as it was", m.name, m.at.address, c.InterruptID)
+	}
 	if !l.refer(m, "toolCallId", c.ToolCallID, aSubagent) {
 		l.refer(m, "toolCallId", c.ToolCallID, aCall)
 	}

@@ -3,8 +3,8 @@
 //
 // # What it does
 //
-// Each Socket.IO socket of the recording is a window: it is opened, used and
-// left as it was. A message is sent when what the recorded client had seen
+// Each socket of the recording, of Socket.IO or of plain JSON, is a window: it is
+// opened, used and left as it was. A message is sent when what the recorded client had seen
 // before it has come again, and not by the clock: the gateway's announcement,
 // the answers to what was asked before, the end of the run, the decision that is
 // answered, or, in the middle of a run, the n-th event of the type that came
@@ -17,8 +17,9 @@
 // subagent of the third run stands for the second subagent of the third run. Of
 // several decisions the one that asks the same is answered, else the one at the
 // same place. Ids that the client chose get a suffix, since a gateway refuses a
-// message that it has seen; Options.KeepIDs sends them as recorded. All else of a
-// message goes out byte for byte.
+// message that it has seen; Options.KeepIDs sends them as recorded, and
+// Options.Threads names threads that the gateway has. All else of a message goes
+// out byte for byte.
 //
 // # What it promises
 //
@@ -42,13 +43,12 @@
 //   - The state before. A thread that had messages when the recording began, files
 //     that were uploaded, an agent's memory, a clock, a quota: a fresh thread has
 //     none of it. HTTP requests are not repeated.
-//   - Secrets. They are not on the tape: credentials come from Options, and
-//     parameters of a query that were redacted are left out. Text that was
-//     redacted is sent redacted.
+//   - Secrets. They are not on the tape: credentials and all other headers of the
+//     handshake come from Options, and parameters of a query that were redacted
+//     are left out. Text that was redacted is sent redacted.
 //   - The transport. All windows speak WebSocket, each on a connection of its own;
 //     polling, binary attachments, acknowledgements to the gateway, and the
-//     recovery of a connection's state are not repeated. Clients of plain JSON
-//     over WebSocket are refused.
+//     recovery of a connection's state are not repeated.
 //   - Whose fault an end was. A socket that broke off without a Close frame is
 //     broken off again, by the driver; one that the gateway closed is waited for.
 package driver

@@ -43,6 +43,9 @@ type Options struct {
 	// KeepIDs sends the client's ids of threads and messages as recorded. A
 	// gateway that has seen them refuses them. Otherwise each gets Suffix.
 	KeepIDs bool
+	// Threads are threads that the gateway has, by the recorded ones that they
+	// stand for: where a thread must be made before it is spoken of.
+	Threads map[string]string
 	// Suffix makes ids that the gateway has not seen; a random one if it is "".
 	Suffix string
 	// Step, if it is not nil, is told of each message as it is sent or left

@@ -39,7 +39,12 @@ func TestDrives(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tape, err := write(parts["tape"])
 				must(t, err)
-				lines, err := driveAgainst(t.Context(), tape, newGateway(parts["gateway"]), Options{Patience: 30 * time.Second, Auth: []byte(`{"token":"live"}`)})
+				o := Options{Patience: 30 * time.Second, Auth: []byte(`{"token":"live"}`), Threads: map[string]string{}}
+				for line := range strings.Lines(parts["threads"]) {
+					recorded, live, _ := strings.Cut(strings.TrimSpace(line), " ")
+					o.Threads[recorded] = live
+				}
+				lines, err := driveAgainst(t.Context(), tape, newGateway(parts["gateway"]), o)
 				must(t, err)
 				got = strings.Join(lines, "\n") + "\n"
 			})

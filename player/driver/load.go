@@ -88,6 +88,7 @@ type loader struct {
 	open        []*socket // in the order in which they opened
 	moves       []*move
 	moved       map[string]moment // by thread, the latest move
+	aged        map[string]bool   // threads that had messages before
 	parted      time.Duration     // when a socket ended last
 	now         moment
 }
@@ -128,7 +129,7 @@ type point struct {
 func newLoader(s capture.Session) *loader {
 	l := &loader{
 		Recording:   &Recording{Session: s, story: newStory(), chosen: map[string]bool{}},
-		connections: map[capture.Position]*capture.Opening{}, sockets: map[socketKey]*socket{}, moved: map[string]moment{},
+		connections: map[capture.Position]*capture.Opening{}, sockets: map[socketKey]*socket{}, moved: map[string]moment{}, aged: map[string]bool{},
 	}
 	l.story.born = l.bear
 	return l
@@ -268,6 +269,7 @@ func (l *loader) told(s *socket, p *wire.Packet) {
 			delete(s.asked, p.Answers)
 			s.answers, s.answered = append(s.answers, m), l.now
 			m.answer = readOutcome(first)
+			l.before(m, first)
 			l.story.replay(first, l.now)
 		}
 	case wire.Event, wire.BinaryEvent:
@@ -285,6 +287,15 @@ func (l *loader) told(s *socket, p *wire.Packet) {
 			s.statuses++
 			s.informed = l.now
 		}
+	}
+}
+
+// before remarks on messages that a thread had before anything was seen of it.
+func (l *loader) before(m *move, answer []byte) {
+	h, _ := protocol.ReadHistory(answer)
+	if t := l.story.threads[m.thread]; len(h.Messages) > 0 && t == nil && !l.aged[m.thread] {
+		l.aged[m.thread] = true
+		l.remark("thread %q had %d messages before the recording began: a fresh one has none of them", m.thread, len(h.Messages))
 	}
 }
 

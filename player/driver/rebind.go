@@ -46,6 +46,14 @@ func (f fresh) id(recorded string) string {
 	return recorded + "-" + f.suffix
 }
 
+// thread returns the live id of a thread that the client chose.
+func (d *drive) thread(recorded string) string {
+	if id := d.Options.Threads[recorded]; id != "" {
+		return id
+	}
+	return d.fresh.id(recorded)
+}
+
 // rebound returns the arguments of a message with the live ids. The mutex is
 // held.
 func (p *player) rebound(m *move) []json.RawMessage {
@@ -67,7 +75,9 @@ func (p *player) rebound(m *move) []json.RawMessage {
 		switch {
 		case isBound:
 			return live
-		case field == "threadId", field == "messageId" && opens(m), field == "forkFromMessageId" && p.chosen[id]:
+		case field == "threadId":
+			return p.thread(id)
+		case field == "messageId" && opens(m), field == "forkFromMessageId" && p.chosen[id]:
 			return p.fresh.id(id)
 		}
 		return id

@@ -82,6 +82,19 @@ func (r *Recording) Summary() Summary {
 	return sum
 }
 
+// Threads returns the threads that the client spoke of, by their recorded ids,
+// without those that are a subagent's own.
+func (r *Recording) Threads() (ids []string) {
+	for _, p := range r.parties {
+		for _, id := range p.threads {
+			if t := r.story.threads[id]; t == nil || t.parent == "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
 // Remarks returns what of the recording cannot be repeated, and why.
 func (r *Recording) Remarks() []string { return slices.Clone(r.remarks) }
 
