@@ -27,7 +27,7 @@ type Report struct {
 // LoadReport reads the findings of a tape, or, if a name is given (see
 // [Select]), those of a run with those that it continues.
 func LoadReport(ctx context.Context, src Source, name string) (*Report, error) {
-	runs, err := loadRuns(ctx, src)
+	runs, err := LoadRuns(ctx, src)
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (l *loader) watch(ctx context.Context, tell teller, poke <-chan struct{}) {
 		if err != nil || first || !slices.Equal(sessions, last) {
 			var runs []conversation.Run
 			if err == nil {
-				runs, err = loadRuns(ctx, l.source)
+				runs, err = LoadRuns(ctx, l.source)
 			}
 			last = sessions
 			if !tell(func(s *Screen) { s.setRuns(sessions, runs, err) }) {

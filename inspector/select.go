@@ -35,10 +35,12 @@ type Selection struct {
 // Select finds what a name stands for: "last" or "" is the run that began last,
 // "last~2" the second before it, "7f3a" the one run whose id begins so, "2/7f3a"
 // that of session 2, and any of them may be followed by a position,
-// "7f3a@1042.3". "@1042" is a position alone. Runs are in the order in which
-// they began.
+// "7f3a@1042.3". "@1042" is a position alone. Which run is the last does not
+// depend on the order of runs.
 func Select(runs []conversation.Run, name string) (Selection, error) {
 	var s Selection
+	runs = slices.Clone(runs)
+	sortRuns(runs)
 	id, at, hasPosition := cutLast(name, "@")
 	if hasPosition {
 		a, err := capture.ParseAddress(at)
@@ -180,9 +182,10 @@ func sortRuns(runs []conversation.Run) {
 }
 
 // runs returns the source's runs in the order in which they began.
-func (v *View) runs(ctx context.Context) ([]conversation.Run, error) { return loadRuns(ctx, v.Source) }
+func (v *View) runs(ctx context.Context) ([]conversation.Run, error) { return LoadRuns(ctx, v.Source) }
 
-func loadRuns(ctx context.Context, src Source) ([]conversation.Run, error) {
+// LoadRuns returns the runs of a source in the order in which they began.
+func LoadRuns(ctx context.Context, src Source) ([]conversation.Run, error) {
 	runs, err := src.Runs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)

@@ -49,6 +49,17 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// TestSelectAnyOrder: a source lists runs as it keeps them, by their ids.
+func TestSelectAnyOrder(t *testing.T) {
+	runs := someRuns()
+	slices.Reverse(runs)
+	for name, first := range map[string]capture.Position{"last": 70, "last~2": 50} {
+		if s, err := Select(runs, name); err != nil || s.Run.First != first {
+			t.Errorf("%q: got %+v, %v, want the run at #%d", name, s.Run, err, first)
+		}
+	}
+}
+
 func TestSelectErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
