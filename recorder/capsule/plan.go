@@ -53,6 +53,11 @@ func prepare(ctx context.Context, src Source, keys []conversation.RunKey, o Opti
 		c.session = p.session(&c)
 		p.parts = append(p.parts, c)
 	}
+	for _, m := range o.Marks {
+		if !slices.ContainsFunc(p.parts, func(c chosen) bool { return c.taken.has(m.At.Position) }) {
+			return nil, fmt.Errorf("mark #%s: it is not among the frames that are exported", m.At)
+		}
+	}
 	if len(o.Redact) == 0 {
 		return p, nil
 	}

@@ -23,6 +23,8 @@ func sniff(in io.Reader) (Format, io.Reader, error) {
 	}
 	start = bytes.TrimLeft(start, " \t\r\n")
 	switch {
+	case compressed(start):
+		return "", nil, errors.New("it is compressed: unpack it first")
 	case len(start) == 0:
 		return "", nil, errors.New("it is empty")
 	case start[0] != '{':
@@ -33,6 +35,24 @@ func sniff(in io.Reader) (Format, io.Reader, error) {
 		return HAR, b, nil
 	}
 	return JSONL, b, nil
+}
+
+// ForImport reports whether a file that begins with these bytes is Import's to
+// read: text that may be a capsule, or such a text compressed, which it refuses.
+func ForImport(start []byte) bool {
+	start = bytes.TrimPrefix(start, []byte("\xef\xbb\xbf"))
+	start = bytes.TrimLeft(start, " \t\r\n")
+	return len(start) > 0 && (start[0] == '{' || compressed(start))
+}
+
+// compressed reports whether a file begins as those of gzip, zip and zstd do.
+func compressed(start []byte) bool {
+	for _, magic := range []string{"\x1f\x8b", "PK\x03\x04", "\x28\xb5\x2f\xfd"} {
+		if bytes.HasPrefix(start, []byte(magic)) {
+			return true
+		}
+	}
+	return false
 }
 
 // IsTape reports whether a file that begins with these bytes is a tape.
