@@ -24,11 +24,13 @@ func (l *Look) width() int {
 }
 
 // wall writes a wall time.
-func (l *Look) wall(at time.Time) string {
+func (l *Look) wall(at time.Time) string { return at.In(l.zone()).Format("15:04:05") }
+
+func (l *Look) zone() *time.Location {
 	if l.Zone == nil {
-		return at.UTC().Format("15:04:05")
+		return time.UTC
 	}
-	return at.In(l.Zone).Format("15:04:05")
+	return l.Zone
 }
 
 func (l *Look) ellipsis() string { return l.glyph("…", "...") }

@@ -101,7 +101,7 @@ func (w *world) check(c *cli.Context) (err error) {
 	w.sayRemarks(schemas)
 	stop := newStopper()
 	defer stop.release()
-	t, err := openTape(stop.first, c.String("read"))
+	t, err := w.openRecording(stop.first, c.String("read"))
 	if err != nil {
 		return err
 	}

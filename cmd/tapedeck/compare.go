@@ -49,7 +49,7 @@ func (w *world) stats(c *cli.Context) (err error) {
 	}
 	stop := newStopper()
 	defer stop.release()
-	t, err := openTape(stop.first, c.String("read"))
+	t, err := w.openRecording(stop.first, c.String("read"))
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (w *world) stats(c *cli.Context) (err error) {
 // chosenRuns returns the runs that a name stands for, with those that they
 // continue; all of them if there is no name.
 func chosenRuns(ctx context.Context, src inspector.Source, name string) ([]conversation.Run, error) {
-	runs, err := src.Runs(ctx)
+	runs, err := inspector.LoadRuns(ctx, src)
 	if err != nil || name == "" {
 		return runs, err
 	}
@@ -128,7 +128,7 @@ func (w *world) diff(c *cli.Context) error {
 	defer stop.release()
 	var sides [2]*inspector.Normal
 	for i, arg := range args {
-		if sides[i], err = normalOf(stop.first, c.String("read"), arg); err != nil {
+		if sides[i], err = w.normalOf(stop.first, c.String("read"), arg); err != nil {
 			return err
 		}
 	}
@@ -160,17 +160,19 @@ func diffWriter(c *cli.Context, look inspector.Look) (func(*inspector.Diff, io.W
 	}
 }
 
-// normalOf loads the run that an argument stands for: RUN, TAPE or TAPE:RUN,
-// where a tape is told by its ending.
-func normalOf(ctx context.Context, path, arg string) (normal *inspector.Normal, err error) {
+// normalOf loads the run that an argument stands for: RUN, FILE or FILE:RUN,
+// where a tape or a capsule is told by its ending.
+func (w *world) normalOf(ctx context.Context, path, arg string) (normal *inspector.Normal, err error) {
 	run := arg
-	if before, after, ok := strings.Cut(arg, ".tape"); ok && (after == "" || after[0] == ':') {
-		path, run = before+".tape", strings.TrimPrefix(after, ":")
+	for _, ending := range []string{".tape", ".jsonl", ".har"} {
+		if before, after, ok := strings.Cut(arg, ending); ok && (after == "" || after[0] == ':') {
+			path, run = before+ending, strings.TrimPrefix(after, ":")
+		}
 	}
 	if run == "" {
 		run = "last"
 	}
-	t, err := openTape(ctx, path)
+	t, err := w.openRecording(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +193,7 @@ func (w *world) checkAgainstGolden(c *cli.Context, name string) (err error) {
 	}
 	stop := newStopper()
 	defer stop.release()
-	t, err := openTape(stop.first, c.String("read"))
+	t, err := w.openRecording(stop.first, c.String("read"))
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (w *world) inspect(c *cli.Context, path string) (err error) {
 	}
 	stop := newStopper()
 	defer stop.release()
-	t, err := openTape(stop.first, path)
+	t, err := w.openRecording(stop.first, path)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (w *world) play(c *cli.Context) error {
 	}
 	var recorded *tape.Source
 	if len(args) == 1 {
-		if recorded, err = tapeSource(c, args[0], cfg); err != nil {
+		if recorded, err = w.tapeSource(c, args[0], cfg); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func playerConfig(c *cli.Context) (*player.Config, error) {
 }
 
 // tapeSource has the player play what a tape recorded.
-func tapeSource(c *cli.Context, path string, cfg *player.Config) (source *tape.Source, err error) {
+func (w *world) tapeSource(c *cli.Context, path string, cfg *player.Config) (source *tape.Source, err error) {
 	o := tape.Options{
 		Session: capture.SessionID(c.Int("session")), Match: tape.Match(c.String("match")), OnMiss: tape.OnMiss(c.String("on-miss")),
 		WithDrops: c.Bool("with-drops"), Seed: cfg.Seed, Logger: cfg.Logger,
@@ -210,7 +210,7 @@ func tapeSource(c *cli.Context, path string, cfg *player.Config) (source *tape.S
 		}
 		o.OnMiss = tape.MissScenario
 	}
-	t, err := openTape(c.Context, path)
+	t, err := w.openRecording(c.Context, path)
 	if err != nil {
 		return nil, err
 	}

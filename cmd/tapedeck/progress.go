@@ -29,6 +29,14 @@ func (p progress) add(n int) {
 	}
 }
 
+// to says how much is done, of how much.
+func (p progress) to(done, total int64) {
+	if p.bar != nil {
+		p.bar.ChangeMax64(total)
+		p.bar.Set64(done)
+	}
+}
+
 func (p progress) done() {
 	if p.bar != nil {
 		p.bar.Finish()

@@ -18,6 +18,12 @@ func terminal(out io.Writer) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
+// canAsk reports whether somebody can answer a question.
+func (w *world) canAsk() bool {
+	f, isFile := w.stdin.(*os.File)
+	return isFile && term.IsTerminal(int(f.Fd()))
+}
+
 // colours reports whether out should be coloured: it is a terminal that can,
 // and nobody said otherwise (NO_COLOR, CLICOLOR_FORCE, TERM=dumb).
 func (w *world) colours(out io.Writer) bool {

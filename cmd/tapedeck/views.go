@@ -52,8 +52,13 @@ func parseFilter(c *cli.Context) (*inspector.Filter, error) {
 	return f, nil
 }
 
-// view opens the tape and shows it.
-func (w *world) view(c *cli.Context, show func(context.Context, *inspector.View) error) (err error) {
+// view opens the tape that --read names and shows it.
+func (w *world) view(c *cli.Context, show func(context.Context, *inspector.View) error) error {
+	return w.viewFile(c, c.String("read"), show)
+}
+
+// viewFile opens a tape or a capsule and shows it.
+func (w *world) viewFile(c *cli.Context, path string, show func(context.Context, *inspector.View) error) (err error) {
 	if c.String("filter") == "help" {
 		_, err := fmt.Fprint(w.stdout, inspector.FilterHelp())
 		return err
@@ -72,8 +77,7 @@ func (w *world) view(c *cli.Context, show func(context.Context, *inspector.View)
 	}
 	stop := newStopper()
 	defer stop.release()
-	path := c.String("read")
-	t, err := openTape(stop.first, path)
+	t, err := w.openRecording(stop.first, path)
 	if err != nil {
 		return err
 	}
