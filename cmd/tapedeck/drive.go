@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -52,7 +53,7 @@ repeated; and all sockets speak WebSocket, those too that polled.`,
 			&cli.StringFlag{Name: "write", Aliases: []string{"w"}, Value: drivenTape, TakesFile: true, Usage: "the `TAPE` to record it on, a session for each drive"},
 			&cli.IntFlag{Name: "session", Usage: "drive session `N`; without it, the last that has a client"},
 			&cli.StringFlag{Name: "auth", Usage: "the `JSON` object that CONNECT carries"},
-			&cli.StringSliceFlag{Name: "header", Usage: "send `NAME: VALUE` with each handshake; may be repeated"},
+			&cli.StringSliceFlag{Name: "header", Usage: "send `NAME: VALUE` with each handshake; the value is not recorded; may be repeated"},
 			&cli.IntFlag{Name: "runs", Value: 1, Usage: "drive it `N` times, and tell how often it went the same way"},
 			&cli.StringFlag{Name: "speed", Value: "1", Usage: "how fast the client thinks: a `FACTOR` such as 2 or 0.5, or max"},
 			&cli.DurationFlag{Name: "max-think", Value: driver.MaxThinkDefault, Usage: "think no longer than `TIME` before a message"},
@@ -103,20 +104,20 @@ func (w *world) drive(c *cli.Context) (err error) {
 	}
 	w.sayDriving(plan)
 	report := &driveReport{Tape: plan.from, Session: plan.recording.Session.ID, Gateway: plan.proxy.Upstream.String(), Driven: plan.to}
-	for range c.Int("runs") {
+	var failed error
+	for len(report.Drives) < c.Int("runs") && failed == nil {
 		d, err := w.driveOnce(c, plan, stop)
-		if err != nil {
-			if stop.first.Err() != nil {
-				break
-			}
-			return explainDrive(err)
+		if failed = err; err == nil {
+			report.Drives = append(report.Drives, d)
 		}
-		report.Drives = append(report.Drives, d)
 	}
 	if len(report.Drives) > 0 {
 		if err := write(report, w.stdout); err != nil {
 			return err
 		}
+	}
+	if failed != nil && stop.first.Err() == nil {
+		return explainDrive(failed)
 	}
 	return w.sayDriven(report, stop)
 }
@@ -148,6 +149,7 @@ func planDrive(c *cli.Context, from string) (*drivePlan, error) {
 	if plan.options, err = driveOptions(c); err != nil {
 		return nil, err
 	}
+	plan.writer.Redact = slices.AppendSeq(plan.writer.Redact, maps.Keys(plan.options.Header))
 	return plan, plan.aim(c)
 }
 

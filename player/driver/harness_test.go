@@ -312,7 +312,7 @@ func (g *gateway) event(s *engine.Socket, e engine.Event) {
 
 // do does what stands below a command:
 //
-//	wait TIME, = JSON (answers), < NAME JSON, cut, end, thread ID, run ID
+//	wait TIME, = JSON (answers), < NAME JSON, cut, end, thread ID, run ID, after SEQUENCE
 //	TYPE [JSON]    an envelope of the run, whose other members follow
 func (g *gateway) do(s *engine.Socket, e engine.Event, thread, run string, lines []string) {
 	sequence := 0
@@ -337,6 +337,8 @@ func (g *gateway) do(s *engine.Socket, e engine.Event, thread, run string, lines
 			thread = rest
 		case "run":
 			run = rest
+		case "after":
+			fmt.Sscan(rest, &sequence) // what is no number stays 0
 		default:
 			sequence++
 			g.engine.Emit(s.Namespace(), thread, string(protocol.RunEvent), json.RawMessage(envelope(thread, run, sequence, verb, rest)))
