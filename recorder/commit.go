@@ -11,6 +11,7 @@ import (
 type job struct {
 	frames  batch
 	derived *derived
+	marks   []marking
 	failed  error // the recording stopped: it is to be told
 	wait    time.Duration
 	over    bool
@@ -30,7 +31,7 @@ func (w *Writer) run() {
 			if w.opts.OnError != nil {
 				w.opts.OnError(j.failed)
 			}
-		case len(j.frames.frames) > 0 || j.derived != nil:
+		case len(j.frames.frames) > 0 || j.derived != nil || len(j.marks) > 0:
 			w.commit(j)
 		case j.over:
 			return
@@ -53,6 +54,10 @@ func (w *Writer) take() job {
 	if w.err != nil {
 		w.lose(&w.pending)
 		w.derived = nil
+		for _, j := range w.marks {
+			j.done <- fmt.Errorf("mark #%s: %w", j.mark.At, w.err)
+		}
+		w.marks = nil
 		return job{failed: w.err, over: w.closing, wait: time.Hour}
 	}
 	j := job{over: w.closing, wait: time.Hour}
@@ -65,6 +70,10 @@ func (w *Writer) take() job {
 		wait := indexDelay - now.Sub(w.indexed)
 		index = w.closing || wait <= 0
 		j.wait = min(j.wait, wait)
+	}
+	if len(w.marks) > 0 {
+		j.marks, w.marks = w.marks, nil
+		frames = true // what is marked is on the tape first
 	}
 	if frames || index {
 		j.frames, w.pending, w.spare = w.pending, w.spare, batch{}
@@ -94,6 +103,8 @@ func (w *Writer) commit(j job) {
 	if err == nil && j.derived != nil {
 		err = w.commitIndex(j.derived)
 	}
+
+	w.commitMarks(j.marks)
 
 	w.mu.Lock()
 	defer w.mu.Unlock()

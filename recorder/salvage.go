@@ -21,6 +21,7 @@ type salvage struct {
 	file     io.ReaderAt
 	size     int64
 	room     int64 // bytes that may still be read for values
+	inUse    bool  // the page that is looked at is in the tree
 	secret   []byte
 	tool     string
 	sessions map[capture.SessionID]capture.Session
@@ -49,17 +50,36 @@ func search(ctx context.Context, file *os.File) (*salvage, error) {
 	}
 	m := pageMeta{pageSize: s.pageSize()}
 	m.pages = uint64((s.size + int64(m.pageSize) - 1) / int64(m.pageSize))
+	inUse := pagesInUse(file, info.Size())
 	buf := make([]byte, m.pageSize)
-	for id := range m.pages {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		// A page that cannot be read holds nothing that can.
-		if p, err := readPage(file, m, id, buf); err == nil && p.flags == pageLeaf {
-			s.page(p)
+	for _, s.inUse = range []bool{false, true} {
+		for id := range m.pages {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if inUse(id) != s.inUse {
+				continue
+			}
+			// A page that cannot be read holds nothing that can.
+			if p, err := readPage(file, m, id, buf); err == nil && p.flags == pageLeaf {
+				s.page(p)
+			}
 		}
 	}
 	return s, nil
+}
+
+// pagesInUse tells the pages that the tree leads to, as far as it can be walked.
+func pagesInUse(file io.ReaderAt, size int64) func(id uint64) bool {
+	m, err := readMeta(file, size)
+	if err != nil {
+		return func(uint64) bool { return false }
+	}
+	m.pages = min(m.pages, uint64(size)/uint64(m.pageSize))
+	w := &walker{file: file, meta: m, seen: make([]uint64, m.pages/64+1)}
+	// An error is where it cannot be walked any more.
+	_ = w.tree(m.root, 0, nil, nil)
+	return func(id uint64) bool { return id < m.pages && w.seen[id/64]&(1<<(id%64)) != 0 }
 }
 
 // pageSize returns the size of the file's pages: what they say, or else the size
@@ -152,14 +172,15 @@ func (s *salvage) entry(p *page, e element) {
 	}
 }
 
-// session takes the row that knows most of a session: old ones may lie about.
+// session takes the row that is in the tree, or else the one that knows most of a
+// session: old ones lie about.
 func (s *salvage) session(id capture.SessionID, payload []byte) {
 	var found capture.Session
 	if json.Unmarshal(payload, &found) != nil || found.ID != id {
 		return
 	}
 	known, ok := s.sessions[id]
-	if !ok || known.Ended.IsZero() && (!found.Ended.IsZero() || found.Last >= known.Last) {
+	if s.inUse || !ok || known.Ended.IsZero() && (!found.Ended.IsZero() || found.Last >= known.Last) {
 		s.sessions[id] = found
 	}
 }

@@ -43,6 +43,7 @@ type Writer struct {
 	flight   int       // bytes of the batch that is being written
 	derived  *derived  // nil if there is nothing
 	indexed  time.Time // the last time
+	marks    []marking
 	closing  bool
 	err      error
 	loss     capture.Loss

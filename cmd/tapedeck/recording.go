@@ -53,7 +53,7 @@ func startRecording(o recordingOptions) (*recording, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stopLive = cancel
-	go func() { r.liveDone <- live.Serve(ctx, listener, r.writer.Reader()) }()
+	go func() { r.liveDone <- live.Serve(ctx, listener, r.writer.Reader(), r.writer.SetMark) }()
 	o.judge.Session = r.session.ID
 	r.judge = newJudge(conversation.New(o.judge), r.writer.Index, o.watch)
 	return r, nil

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,13 +87,17 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// get sends a request and returns the body of an answer that is one.
+// get asks for something and returns the body of an answer that is one.
 func (c *Client) get(ctx context.Context, call string, values url.Values) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/v1/"+call, nil)
+	return c.send(ctx, http.MethodGet, call+"?"+values.Encode(), nil)
+}
+
+// send sends a request and returns the body of an answer that is one.
+func (c *Client) send(ctx context.Context, method, call string, body io.Reader) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+"/v1/"+strings.TrimSuffix(call, "?"), body)
 	if err != nil {
 		return nil, err
 	}
-	request.URL.RawQuery = values.Encode()
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -231,6 +236,27 @@ func (c *Client) Findings(ctx context.Context, run *conversation.RunKey) ([]prot
 		values = runValues(*run)
 	}
 	return collect[protocol.Finding](ctx, c, "findings", values)
+}
+
+// SetMark marks a place of the tape, as recorder.SetMark does.
+func (c *Client) SetMark(ctx context.Context, m capture.Mark) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("mark #%s: %w", m.At, err)
+	}
+	body, err := c.send(ctx, http.MethodPost, "mark", bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("mark #%s of the live tape: %w", m.At, err)
+	}
+	defer body.Close()
+	var l line[struct{}]
+	if err := json.NewDecoder(body).Decode(&l); err != nil {
+		return fmt.Errorf("mark #%s of the live tape: the process that writes it ended: %w", m.At, io.ErrUnexpectedEOF)
+	}
+	if l.Error != nil {
+		return l.Error.error()
+	}
+	return nil
 }
 
 // Follow yields frames from a position on, as a recorder.Reader does.

@@ -93,7 +93,7 @@ func serve(t *testing.T, l *Listener, tape Tape) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, l, tape) }()
+	go func() { done <- Serve(ctx, l, tape, noMarks) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -101,6 +101,8 @@ func serve(t *testing.T, l *Listener, tape Tape) {
 		}
 	})
 }
+
+func noMarks(context.Context, capture.Mark) error { return errors.New("this tape takes no marks") }
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -422,7 +424,7 @@ func TestPorts(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	server := httptest.NewServer(newHandler(&Listener{}, lossy{}))
+	server := httptest.NewServer(newHandler(&Listener{}, lossy{}, noMarks))
 	defer server.Close()
 	for _, c := range []struct {
 		target string

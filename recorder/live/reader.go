@@ -253,6 +253,17 @@ func (r *Reader) Findings(ctx context.Context, run *conversation.RunKey) ([]prot
 	return list(ctx, r, func(tape Tape) ([]protocol.Finding, error) { return tape.Findings(ctx, run) })
 }
 
+// SetMark marks a place of the tape, in the file or through the process that
+// writes it. See recorder.SetMark.
+func (r *Reader) SetMark(ctx context.Context, m capture.Mark) error {
+	return r.with(ctx, func(tape Tape) error {
+		if client, ok := tape.(*Client); ok {
+			return client.SetMark(ctx, m)
+		}
+		return recorder.SetMark(r.path, m)
+	})
+}
+
 // Follow yields frames from a position on, as a recorder.Reader does. When the
 // process that writes the tape ends in disorder, what it committed is read from
 // the file.

@@ -23,7 +23,7 @@ func recordUntilKilled(path string) {
 	s := &capture.Session{Started: epoch, Source: "proxy", Tool: "test"}
 	w := must(recorder.OpenWriter(path, s, recorder.WriterOptions{}))
 	l := must(Listen(path))
-	go Serve(context.Background(), l, w.Reader())
+	go Serve(context.Background(), l, w.Reader(), w.SetMark)
 	fmt.Println("recording")
 	for p := s.First; ; p++ {
 		f := frame(p)
@@ -113,7 +113,7 @@ func TestReaderOfALockedFile(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	l := must(Listen(path))
-	go func() { served <- Serve(ctx, l, w.Reader()) }()
+	go func() { served <- Serve(ctx, l, w.Reader(), w.SetMark) }()
 	r := must(Open(path))
 	defer r.Close()
 	if _, err := r.Runs(t.Context()); err != nil {

@@ -21,6 +21,8 @@ const (
 	version = 1
 	// grace is how long answers may take to end when the server does.
 	grace = time.Second
+	// maxMark bounds a mark, in bytes.
+	maxMark = 64 << 10
 )
 
 // Tape is what can be read of a tape, of a file or through its process.
@@ -57,11 +59,12 @@ type fault struct {
 	Text string `json:"text"`
 }
 
-// Serve answers for tape on l until ctx ends, and closes l. Answers that are
+// Serve answers for tape on l until ctx ends, and closes l; mark puts a mark on
+// it. Answers that are
 // under way then, such as to those who follow, have a second to end.
-func Serve(ctx context.Context, l *Listener, tape Tape) error {
+func Serve(ctx context.Context, l *Listener, tape Tape, mark func(context.Context, capture.Mark) error) error {
 	server := &http.Server{
-		Handler:           newHandler(l, tape),
+		Handler:           newHandler(l, tape, mark),
 		ReadHeaderTimeout: 5 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
@@ -87,7 +90,7 @@ func Serve(ctx context.Context, l *Listener, tape Tape) error {
 	return fmt.Errorf("share the tape: %w", err)
 }
 
-func newHandler(l *Listener, tape Tape) http.Handler {
+func newHandler(l *Listener, tape Tape, mark func(context.Context, capture.Mark) error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/version", func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]int{"version": version})
@@ -130,6 +133,14 @@ func newHandler(l *Listener, tape Tape) http.Handler {
 		if from := q.number("from"); q.ok(w) {
 			follow(r.Context(), w, tape.Follow(r.Context(), capture.Position(from)))
 		}
+	})
+	mux.HandleFunc("POST /v1/mark", func(w http.ResponseWriter, r *http.Request) {
+		var m capture.Mark
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMark)).Decode(&m); err != nil {
+			http.Error(w, fmt.Sprintf("read the mark: %v", err), http.StatusBadRequest)
+			return
+		}
+		respond[struct{}](w)(nil, mark(r.Context(), m))
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("the recording tapedeck shares its tape by version %d and does not know %q; use the same tapedeck for both", version, r.URL.Path), http.StatusNotFound)
