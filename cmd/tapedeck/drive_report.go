@@ -169,51 +169,78 @@ func partOf(p *inspector.Pair) string {
 	return what + ": " + inspector.Clean(p.Changes[0].Field) + " differs"
 }
 
-// mostDifferences is how many a table of drives counts.
-const mostDifferences = 20
-
 // writeTable writes several drives for a person: a row for each, and what
 // differed how often.
 func (r *driveReport) writeTable(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "drive\tsession\tsent\twent")
-	if r.same() < len(r.Drives) {
-		fmt.Fprint(table, "\tparted first")
+	var b strings.Builder
+	if err := r.rows(&b); err != nil {
+		return err
 	}
-	fmt.Fprint(table, "\n")
-	ways := map[string]string{}
-	times := map[string]int{}
-	var order []string
+	fmt.Fprintf(&b, "\n%d of %d went the same way as the recording\n", r.same(), len(r.Drives))
+	r.tally(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// rows writes a row for each drive. Those that went the same other way have the
+// same number.
+func (r *driveReport) rows(b *strings.Builder) error {
+	var rows strings.Builder
+	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "drive\tsession\tsent\twent\t")
+	if r.same() < len(r.Drives) {
+		fmt.Fprint(table, "parted first")
+	}
+	fmt.Fprintln(table)
+	ways := map[string]int{}
 	for i, d := range r.Drives {
 		sent, left := d.Result.Sent()
-		went := "the same way"
-		if all := d.differences(); len(all) > 0 {
-			way := ""
-			for _, x := range all {
-				way += x.what + "\n" + x.live
-				if times[x.what]++; times[x.what] == 1 {
-					order = append(order, x.what)
-				}
-			}
-			if ways[way] == "" {
-				ways[way] = fmt.Sprintf("another way (%d)", len(ways)+1)
-			}
-			went = ways[way] + "\t" + all[0].how
+		went, parted, way := "the same way", "", ""
+		for _, x := range d.differences() {
+			parted = cmp.Or(parted, x.how)
+			way += x.what + "\n" + x.live
 		}
-		fmt.Fprintf(table, "%d\t%d\t%d/%d\t%s\n", i+1, d.Session, sent, sent+left, went)
+		if way != "" {
+			if ways[way] == 0 {
+				ways[way] = len(ways) + 1
+			}
+			went = fmt.Sprintf("another way (%d)", ways[way])
+		}
+		fmt.Fprintf(table, "%d\t%d\t%d/%d\t%s\t%s\n", i+1, d.Session, sent, sent+left, went, parted)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	n := len(r.Drives)
-	fmt.Fprintf(out, "\n%d of %d went the same way as the recording\n", r.same(), n)
-	slices.SortStableFunc(order, func(a, b string) int { return times[b] - times[a] })
-	for i, what := range order {
-		if i == mostDifferences {
-			fmt.Fprintf(out, "and %s more\n", inspector.FormatCount(len(order)-i, "difference"))
-			break
-		}
-		fmt.Fprintf(out, "%d of %d  %s\n", times[what], n, what)
+	for line := range strings.Lines(rows.String()) {
+		fmt.Fprintln(b, strings.TrimRight(line, " \n"))
 	}
 	return nil
+}
+
+// tally writes in how many of the drives each thing differed, the most frequent
+// first.
+func (r *driveReport) tally(b *strings.Builder) {
+	const most = 20
+	times := map[string]int{}
+	var order []string
+	for _, d := range r.Drives {
+		seen := map[string]bool{}
+		for _, x := range d.differences() {
+			if seen[x.what] {
+				continue
+			}
+			seen[x.what] = true
+			if times[x.what]++; times[x.what] == 1 {
+				order = append(order, x.what)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return times[b] - times[a] })
+	for i, what := range order {
+		if i == most {
+			fmt.Fprintf(b, "and %s more\n", inspector.FormatCount(len(order)-i, "difference"))
+			break
+		}
+		fmt.Fprintf(b, "%d of %d  %s\n", times[what], len(r.Drives), what)
+	}
 }
