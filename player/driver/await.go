@@ -78,7 +78,7 @@ func (p *player) lacks(m *move) *lack {
 // lacksWord returns what the window itself was told in the recording.
 func (p *player) lacksWord(m *move, l *live) *lack {
 	for _, a := range m.cause.answers {
-		if p.asked[a] && !p.answered[a] {
+		if p.unanswered[a] {
 			return &lack{what: "the answer to " + a.title(), at: a.at.address}
 		}
 	}
@@ -128,7 +128,7 @@ func (p *player) listens(thread string) bool {
 func (p *player) live(r *ref) (string, *lack) {
 	g := p.story.find(r.thread, r.segment)
 	missing := &lack{what: fmt.Sprintf("the %s %s of %s", ordinal(r.n+1), classNames[r.class], runName(r.segment)), unnamed: true}
-	if recorded := p.drive.story.find(r.thread, r.segment); recorded != nil && r.class < classes {
+	if recorded := p.recorded.find(r.thread, r.segment); recorded != nil && r.class < classes {
 		missing.at = recorded.places[r.class][r.n]
 	}
 	switch {

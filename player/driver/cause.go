@@ -27,7 +27,7 @@ func (l *loader) sent(s *socket, p *wire.Packet) {
 	if m.thread != "" && !slices.Contains(s.threads, m.thread) {
 		s.threads = append(s.threads, m.thread)
 	}
-	if t := l.story.threads[m.thread]; t != nil {
+	if t := l.recorded.threads[m.thread]; t != nil {
 		if k, ok := t.mark(); ok {
 			m.cause.marks = append(m.cause.marks, k)
 		}
@@ -96,7 +96,7 @@ func (l *loader) about(s *socket, m *move) {
 		return
 	}
 	m.thread = c.ThreadID
-	if g := l.story.runs[c.RunID]; g != nil {
+	if g := l.recorded.runs[c.RunID]; g != nil {
 		m.thread = g.thread.id
 		m.refs = append(m.refs, ref{field: "runId", id: c.RunID, class: aRun, thread: m.thread, segment: g.index})
 	} else if c.RunID != "" {
@@ -117,7 +117,7 @@ func (l *loader) about(s *socket, m *move) {
 	if !l.chosen[c.ForkFromMessageID] {
 		l.refer(m, "forkFromMessageId", c.ForkFromMessageID, aMessage)
 	}
-	if t := l.story.threads[c.ThreadID]; t != nil && t.parent != "" {
+	if t := l.recorded.threads[c.ThreadID]; t != nil && t.parent != "" {
 		l.born(m, t)
 	}
 }
@@ -131,7 +131,7 @@ func (w *window) latest() string {
 
 // refer adds a reference to an id of the thread, the latest if there are more.
 func (l *loader) refer(m *move, field, id string, c class) bool {
-	t := l.story.threads[m.thread]
+	t := l.recorded.threads[m.thread]
 	if id == "" || t == nil {
 		return false
 	}
@@ -193,7 +193,7 @@ func (l *loader) end(s *socket, how kind) {
 		m.cause.statuses = s.statuses
 	}
 	for _, id := range s.threads {
-		if t := l.story.threads[id]; t != nil {
+		if t := l.recorded.threads[id]; t != nil {
 			if k, ok := t.mark(); ok {
 				m.cause.marks = append(m.cause.marks, k)
 			}
@@ -265,7 +265,7 @@ func (l *loader) divide() {
 func (l *loader) rootThread(id string) string {
 	const deepest = 100
 	for range deepest {
-		t := l.story.threads[id]
+		t := l.recorded.threads[id]
 		if t == nil || t.parent == "" {
 			break
 		}

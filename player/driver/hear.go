@@ -38,7 +38,7 @@ func (p *player) hear(l *live, name string, args []json.RawMessage) {
 // hearAnswer takes the acknowledgement of a message.
 func (p *player) hearAnswer(m *move, args []json.RawMessage) {
 	p.mu.Lock()
-	p.answered[m] = true
+	delete(p.unanswered, m)
 	if len(args) > 0 {
 		p.story.replay(args[0], moment{})
 		if got := readOutcome(args[0]); got != nil && m.answer != nil && *got != *m.answer {

@@ -128,16 +128,16 @@ type point struct {
 
 func newLoader(s capture.Session) *loader {
 	l := &loader{
-		Recording:   &Recording{Session: s, story: newStory(), chosen: map[string]bool{}},
+		Recording:   &Recording{Session: s, recorded: newStory(), chosen: map[string]bool{}},
 		connections: map[capture.Position]*capture.Opening{}, sockets: map[socketKey]*socket{}, moved: map[string]moment{}, aged: map[string]bool{},
 	}
-	l.story.born = l.bear
+	l.recorded.born = l.bear
 	return l
 }
 
 // bear takes note of the thread that a subagent has of its own.
 func (l *loader) bear(g *segment, child string) {
-	if t := l.story.thread(child); t.parent == "" && child != g.thread.id {
+	if t := l.recorded.thread(child); t.parent == "" && child != g.thread.id {
 		t.parent = g.thread.id
 	}
 }
@@ -224,7 +224,7 @@ func (l *loader) socket(f *capture.Frame, namespace string) *socket {
 // points returns where all threads stand.
 func (l *loader) points() map[string]point {
 	points := map[string]point{}
-	for _, t := range l.story.order {
+	for _, t := range l.recorded.order {
 		if m, ok := t.mark(); ok {
 			points[t.id] = point{m, l.moved[t.id]}
 		}
@@ -270,7 +270,7 @@ func (l *loader) told(s *socket, p *wire.Packet) {
 			s.answers, s.answered = append(s.answers, m), l.now
 			m.answer = readOutcome(first)
 			l.before(m, first)
-			l.story.replay(first, l.now)
+			l.recorded.replay(first, l.now)
 		}
 	case wire.Event, wire.BinaryEvent:
 		switch protocol.Name(p.Name) {
@@ -279,7 +279,7 @@ func (l *loader) told(s *socket, p *wire.Packet) {
 				s.hello, s.greeted = l.keep(first), l.now
 			}
 		case protocol.RunEvent:
-			l.story.envelope(first, l.now)
+			l.recorded.envelope(first, l.now)
 		case protocol.ProtocolError:
 			s.errors++
 			s.failed = l.now
@@ -293,7 +293,7 @@ func (l *loader) told(s *socket, p *wire.Packet) {
 // before remarks on messages that a thread had before anything was seen of it.
 func (l *loader) before(m *move, answer []byte) {
 	h, _ := protocol.ReadHistory(answer)
-	if t := l.story.threads[m.thread]; len(h.Messages) > 0 && t == nil && !l.aged[m.thread] {
+	if t := l.recorded.threads[m.thread]; len(h.Messages) > 0 && t == nil && !l.aged[m.thread] {
 		l.aged[m.thread] = true
 		l.remark("thread %q had %d messages before the recording began: a fresh one has none of them", m.thread, len(h.Messages))
 	}

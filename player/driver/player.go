@@ -23,12 +23,11 @@ type player struct {
 	shut     error          // why one was not
 	closing  sync.WaitGroup // those who wait for the ends of sockets
 
-	mu          sync.Mutex // protects following
-	story       *story
+	mu          sync.Mutex        // protects following
+	story       *story            // what the live gateway tells
 	alias       map[string]string // recorded ids of threads, by live ones
 	windows     map[*window]*live
-	answered    map[*move]bool
-	asked       map[*move]bool
+	unanswered  map[*move]bool
 	refused     map[*move]bool    // otherwise than in the recording
 	broken      map[string]string // threads in which nothing more can be sent, and why
 	decisions   map[string]string // live ids by recorded ones
@@ -40,11 +39,11 @@ type player struct {
 func newPlayer(d *drive, p *party) *player {
 	x := &player{
 		drive: d, party: p, begun: make(chan struct{}), news: make(chan struct{}, 1), story: newStory(),
-		alias: map[string]string{}, windows: map[*window]*live{}, answered: map[*move]bool{}, asked: map[*move]bool{},
+		alias: map[string]string{}, windows: map[*window]*live{}, unanswered: map[*move]bool{},
 		refused: map[*move]bool{}, broken: map[string]string{}, decisions: map[string]string{},
 	}
 	for _, id := range p.threads {
-		if t := d.story.threads[id]; t == nil || t.parent == "" {
+		if t := d.recorded.threads[id]; t == nil || t.parent == "" {
 			x.alias[d.thread(id)] = id
 		}
 	}
@@ -58,7 +57,7 @@ func newPlayer(d *drive, p *party) *player {
 
 // bear takes note of which recorded thread a subagent's own one stands for.
 func (p *player) bear(g *segment, child string) {
-	recorded := p.drive.story.find(g.thread.id, g.index)
+	recorded := p.recorded.find(g.thread.id, g.index)
 	if n := len(g.ids[aChild]) - 1; recorded != nil && n >= 0 && n < len(recorded.ids[aChild]) {
 		if id := recorded.ids[aChild][n]; id != "" {
 			p.alias[child] = id
@@ -144,7 +143,9 @@ func (p *player) send(m *move) {
 	args := p.rebound(m)
 	if !over {
 		l.last, l.hears[m.thread] = m, true
-		p.asked[m] = m.ask
+		if m.ask {
+			p.unanswered[m] = true
+		}
 	}
 	p.mu.Unlock()
 	var err error

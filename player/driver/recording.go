@@ -45,12 +45,12 @@ var ErrNothing = errors.New("there is no client to drive")
 type Recording struct {
 	Session capture.Session
 
-	parties []*party
-	windows []*window
-	story   *story
-	chosen  map[string]bool // message ids that the client chose
-	remarks []string
-	size    int
+	parties  []*party
+	windows  []*window
+	recorded *story          // what the gateway told
+	chosen   map[string]bool // message ids that the client chose
+	remarks  []string
+	size     int // of the commands, in bytes
 }
 
 // Summary is what there is to drive.
@@ -87,7 +87,7 @@ func (r *Recording) Summary() Summary {
 func (r *Recording) Threads() (ids []string) {
 	for _, p := range r.parties {
 		for _, id := range p.threads {
-			if t := r.story.threads[id]; t == nil || t.parent == "" {
+			if t := r.recorded.threads[id]; t == nil || t.parent == "" {
 				ids = append(ids, id)
 			}
 		}

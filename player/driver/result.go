@@ -102,7 +102,7 @@ func (p *player) report(r *Result) {
 		names[recorded] = live
 	}
 	for _, id := range p.party.threads {
-		r.Runs = append(r.Runs, pairs(id, names[id], p.drive.story.threads[id], p.story.threads[id])...)
+		r.Runs = append(r.Runs, pairs(id, names[id], p.recorded.threads[id], p.story.threads[id])...)
 	}
 }
 
