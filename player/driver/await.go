@@ -26,7 +26,7 @@ type lack struct {
 func (p *player) await(ctx context.Context, m *move) *lack {
 	timer := time.NewTimer(p.Patience)
 	defer timer.Stop()
-	for {
+	for ctx.Err() == nil {
 		lack := p.lacks(m)
 		if lack == nil || lack.over {
 			return lack
@@ -38,9 +38,9 @@ func (p *player) await(ctx context.Context, m *move) *lack {
 			lack.got = fmt.Sprintf("nothing more came within %v", p.Patience) + p.standing(cmp.Or(m.thread, m.window.latest()))
 			return lack
 		case <-ctx.Done():
-			return lack
 		}
 	}
+	return nil
 }
 
 // lacks returns the first thing that a move waits for and that has not come.

@@ -97,8 +97,8 @@ func TestCancelled(t *testing.T) {
 		}
 	}
 	result, err := r.Drive(ctx, Options{URL: "http://gateway.test", Dial: m.dial, Step: step})
-	if !errors.Is(err, context.Canceled) || len(result.Steps) != 1 {
-		t.Errorf("%v after %d steps, want a cancelled drive after one", err, len(result.Steps))
+	if sent, left := result.Sent(); !errors.Is(err, context.Canceled) || !result.Steps[0].Done || sent != 0 || left != 1 {
+		t.Errorf("%v after %+v, want a cancelled drive that connected and left out the message", err, result.Steps)
 	}
 	must(t, g.close())
 	must(t, stop())

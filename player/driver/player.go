@@ -74,31 +74,31 @@ func (p *player) play(ctx context.Context, turn <-chan struct{}) {
 	case <-turn:
 	case <-ctx.Done():
 	}
-	if sleep(ctx, p.thinking(p.party.gap)) == nil {
-		for _, m := range p.party.moves {
-			p.move(ctx, m)
-			if m.kind == connect {
-				begin()
-			}
-			if ctx.Err() != nil {
-				break
-			}
+	_ = sleep(ctx, p.thinking(p.party.gap)) // if it ends too early, so does each move
+	for _, m := range p.party.moves {
+		p.move(ctx, m)
+		if m.kind == connect {
+			begin()
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		p.diverge(Divergence{Got: fmt.Sprintf("the drive was cut short: it reached its limit of %v", p.Limit)})
+		p.diverge(Divergence{Got: fmt.Sprintf("%s: it reached its limit of %v", cutShort, p.Limit)})
 	}
 	for _, w := range p.windows {
 		w.client.Drop()
 	}
 }
 
+// cutShort is why a move is left out when there is no time left.
+const cutShort = "the drive was cut short"
+
 func (p *player) move(ctx context.Context, m *move) {
 	lack := p.await(ctx, m)
-	if ctx.Err() != nil {
-		return
+	if lack == nil {
+		_ = sleep(ctx, p.thinking(m.think)) // the next line sees to it if it ends early
 	}
-	if lack == nil && sleep(ctx, p.thinking(m.think)) != nil {
+	if ctx.Err() != nil {
+		p.skip(m, cutShort)
 		return
 	}
 	if lack != nil && !lack.known {

@@ -46,6 +46,7 @@ func (p *player) connect(ctx context.Context, m *move) {
 		l, err := p.dial(dialling, m.window)
 		switch {
 		case ctx.Err() != nil:
+			p.skip(m, cutShort)
 			return
 		case err == nil && m.window.refused:
 			p.diverge(Divergence{At: m.at.address, Name: m.title(), Got: "the gateway accepts the connection, and refused it in the recording"})
