@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -131,6 +132,9 @@ func loadReport(ctx context.Context, src Source, runs []conversation.Run, o HTML
 	if err := r.fold(ctx); err != nil {
 		return nil, err
 	}
+	if s := r.session; s != nil && s.Notes != nil {
+		r.Title, r.Comment = cmp.Or(r.Title, Clean(s.Notes.Title)), cmp.Or(r.Comment, s.Notes.Comment)
+	}
 	if r.Title == "" {
 		if r.Title = Clean(runs[0].Input); r.Title == "" {
 			r.Title = "Run " + Clean(runs[0].ID)
@@ -200,6 +204,7 @@ func windowName(n int) string {
 // htmlPage is what the template shows.
 type htmlPage struct {
 	Title, Comment        string
+	Marks                 []htmlMark
 	Status, StatusGlyph   string
 	Runs                  []string
 	Thread                string
@@ -239,6 +244,11 @@ func (r *htmlReport) page() *htmlPage {
 		}
 		p.Warnings = r.warnings(s)
 	}
+	for _, m := range marksOf(r.session) {
+		if r.timeline.RowAt(m.At) != nil {
+			p.Marks = append(p.Marks, htmlMark{m.At.String(), Clean(m.Text)})
+		}
+	}
 	for _, talk := range r.talks {
 		p.Talks = append(p.Talks, r.talk(talk, len(p.Talks)))
 	}
@@ -246,6 +256,9 @@ func (r *htmlReport) page() *htmlPage {
 	p.Groups, p.Counts = r.groups()
 	return p
 }
+
+// htmlMark is a place that somebody wants another to look at.
+type htmlMark struct{ At, Text string }
 
 // warnings say in what the recording is not what it should be.
 func (r *htmlReport) warnings(s *capture.Session) []string {

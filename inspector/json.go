@@ -84,13 +84,14 @@ type rowJSON struct {
 	Repeats    int                `json:"repeats,omitempty"`
 	Detail     any                `json:"detail,omitempty"`
 	Findings   []protocol.Finding `json:"findings,omitempty"`
+	Marks      []capture.Mark     `json:"marks,omitempty"`
 }
 
 func rowToJSON(r *Row) rowJSON {
 	out := rowJSON{
 		Kind: r.Kind, State: r.State, At: r.First, Last: r.Last, Connection: r.Connection, Direction: r.Direction, Run: r.Run, Thread: r.Thread,
 		Name: r.Name, ID: r.ID, Lane: r.Lane, FirstSeq: r.FirstSeq, LastSeq: r.LastSeq, StartMS: ms(r.Start), EndMS: ms(r.End),
-		Envelopes: r.Envelopes, Replayed: r.Replayed, Copies: r.Copies, Repeats: r.Repeats, Findings: r.Findings,
+		Envelopes: r.Envelopes, Replayed: r.Replayed, Copies: r.Copies, Repeats: r.Repeats, Findings: r.Findings, Marks: r.Marks,
 	}
 	if r.Detail != nil {
 		out.Detail = detailToJSON(r.Detail)

@@ -131,6 +131,11 @@ func LoadTimeline(ctx context.Context, src Source, runs []conversation.Run, o Ti
 			t.Loose = append(t.Loose, f)
 		}
 	}
+	marks, err := loadMarks(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	t.Mark(marks)
 	for _, r := range runs {
 		if r.Status == conversation.Running || r.Status == conversation.Paused {
 			return t, nil

@@ -96,6 +96,8 @@ type Row struct {
 	Detail Detail
 	// Findings are the rules that were broken in it.
 	Findings []protocol.Finding
+	// Marks are the user's marks in it.
+	Marks []capture.Mark
 	// Matched is set if the filter wants a moment of it.
 	Matched bool
 }

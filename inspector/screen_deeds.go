@@ -9,22 +9,8 @@ import (
 	"tapedeck/protocol/conversation"
 )
 
-// Mark is a place that the user marked, with a comment.
-type Mark struct {
-	At   capture.Address
-	Text string
-}
-
-// Marks keeps the user's marks beside a tape, or on it. A tape has one mark at
-// an address.
-type Marks interface {
-	Marks(ctx context.Context) ([]Mark, error)
-	// SetMark replaces the mark at an address. An empty text takes it away.
-	SetMark(ctx context.Context, m Mark) error
-}
-
 // setMarks takes the marks as they are kept.
-func (s *Screen) setMarks(marks []Mark, err error) {
+func (s *Screen) setMarks(marks []capture.Mark, err error) {
 	s.loader.settled(markJob)
 	if err != nil {
 		s.complain(err)
@@ -32,8 +18,14 @@ func (s *Screen) setMarks(marks []Mark, err error) {
 	}
 	s.marks = map[capture.Address]string{}
 	for _, m := range marks {
-		s.marks[m.At] = m.Text
+		s.marks[atPacket(m.At)] = m.Text
 	}
+}
+
+// atPacket is the address of a packet: marks may name a frame.
+func atPacket(a capture.Address) capture.Address {
+	a.Packet = max(a.Packet, 1)
+	return a
 }
 
 // address is the address under the cursor.
@@ -50,13 +42,13 @@ func (s *Screen) address() (capture.Address, bool) {
 // setMark marks what is under the cursor.
 func (s *Screen) setMark(text string) {
 	at, ok := s.address()
-	if !ok || s.o.Marks == nil {
+	if !ok || s.o.SetMark == nil {
 		s.refuse("this tape keeps no marks")
 		return
 	}
-	keeper, mark := s.o.Marks, Mark{at, text}
+	keep, mark := s.o.SetMark, capture.Mark{At: atPacket(at), Text: text}
 	s.loader.start(markJob, func(ctx context.Context, tell teller) {
-		err := keeper.SetMark(ctx, mark)
+		err := keep(ctx, mark)
 		tell(func(s *Screen) {
 			s.loader.settled(markJob)
 			switch {
@@ -64,9 +56,9 @@ func (s *Screen) setMark(text string) {
 				s.complain(fmt.Errorf("mark #%s: %w", at, err))
 				return
 			case text == "":
-				delete(s.marks, at)
+				delete(s.marks, mark.At)
 			default:
-				s.marks[at] = text
+				s.marks[mark.At] = text
 			}
 			s.Say("#" + at.String() + map[bool]string{true: " is marked no longer", false: " marked"}[text == ""])
 		})

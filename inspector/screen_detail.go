@@ -248,7 +248,7 @@ func (s *Screen) detailHead(height int) []Line {
 		here = append(here, Piece{Dim, "  adds "}, Piece{Plain, text})
 	}
 	lines := []Line{bare(title...), bare(here...)}
-	if text := s.marks[d.at]; text != "" {
+	if text := s.marks[atPacket(d.at)]; text != "" {
 		lines = append(lines, bare(Piece{Human, " " + look.glyph("◈ ", "@ ") + look.fit(text, s.width-4, 0)}))
 	}
 	for i := range d.row.Findings {

@@ -34,8 +34,9 @@ type ScreenOptions struct {
 	// Serve stands in as the gateway with what a run recorded, until ctx ends.
 	// It says in a line or two where. With nil, the command is only shown.
 	Serve func(ctx context.Context, run conversation.Run, say func(string)) error
-	// Marks keeps the user's marks; with nil, nothing can be marked.
-	Marks Marks
+	// SetMark keeps a mark in place of the one at its address; an empty text takes
+	// it away. With nil, nothing can be marked.
+	SetMark func(ctx context.Context, m capture.Mark) error
 }
 
 // Screen is the terminal UI without a terminal: it is given keys, and what was

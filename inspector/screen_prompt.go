@@ -31,7 +31,7 @@ func (p *prompt) column() int { return Width(p.label()) + Width(Clean(p.text)) }
 // ask begins a prompt with what it held before, if that is worth changing.
 func (s *Screen) ask(kind rune) {
 	if kind == 'm' {
-		if s.o.Marks == nil {
+		if s.o.SetMark == nil {
 			s.refuse("this tape keeps no marks")
 			return
 		}
@@ -46,7 +46,7 @@ func (s *Screen) ask(kind rune) {
 		s.prompt.text = s.line.filter.String()
 	case 'm':
 		if a, ok := s.address(); ok {
-			s.prompt.text = s.marks[a]
+			s.prompt.text = s.marks[atPacket(a)]
 		}
 	}
 }

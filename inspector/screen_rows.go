@@ -158,8 +158,9 @@ func (s *Screen) itemLines(sh *sheet, i int) []Line {
 		}
 	}
 	lines = append(lines, s.rowLine(sh, i, chosen))
-	if text := s.marks[it.row.First]; text != "" {
-		lines = append(lines, bare(Piece{Human, strings.Repeat(" ", sh.indent()+sh.rails()) + s.look.glyph("◈ ", "@ ") + s.look.fit(text, max(s.width-sh.indent()-sh.rails()-3, 8), 0)}))
+	indent := sh.indent() + sh.rails()
+	for _, m := range s.marksIn(it.row) {
+		lines = append(lines, bare(Piece{Human, strings.Repeat(" ", indent) + s.look.fit(markText(&s.look, m, it.row.First), max(s.width-indent-1, 8), 0)}))
 	}
 	found := alike(it.row.Findings)
 	for i := range found[:min(len(found), maxFindings)] {

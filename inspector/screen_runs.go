@@ -302,14 +302,21 @@ func (c *runColumns) row(s *Screen, r *runRow, chosen bool) Line {
 	return line
 }
 
+// marksIn are the marks in a row, in order.
+func (s *Screen) marksIn(r *Row) (marks []capture.Mark) {
+	for at, text := range s.marks {
+		if s.line.film.timeline.RowAt(at) == r {
+			marks = append(marks, capture.Mark{At: at, Text: text})
+		}
+	}
+	slices.SortFunc(marks, func(a, b capture.Mark) int { return a.At.Compare(b.At) })
+	return marks
+}
+
 // loadMarks reads the user's marks.
 func (s *Screen) loadMarks() {
-	if s.o.Marks == nil {
-		return
-	}
-	keeper := s.o.Marks
 	s.loader.start(markJob, func(ctx context.Context, tell teller) {
-		marks, err := keeper.Marks(ctx)
+		marks, err := loadMarks(ctx, s.source)
 		tell(func(s *Screen) { s.setMarks(marks, err) })
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -324,24 +325,31 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// keeper keeps marks in memory.
-type keeper struct{ marks []Mark }
+// marked is a tape with marks on it.
+type marked struct {
+	Source
+	marks []capture.Mark
+}
 
-func (k *keeper) Marks(context.Context) ([]Mark, error) { return k.marks, nil }
+func (m *marked) Sessions(ctx context.Context) ([]capture.Session, error) {
+	sessions, err := m.Source.Sessions(ctx)
+	sessions = slices.Clone(sessions)
+	sessions[0].Notes = &capture.Notes{Marks: m.marks}
+	return sessions, err
+}
 
-func (k *keeper) SetMark(_ context.Context, m Mark) error {
+func keepMark(_ context.Context, m capture.Mark) error {
 	if m.Text == "fail" {
 		return errors.New("the disk is full")
 	}
-	k.marks = append(k.marks, m)
 	return nil
 }
 
 func TestScreenDeeds(t *testing.T) {
-	marks := &keeper{marks: []Mark{{capture.Address{Position: 9, Packet: 1}, "it starts here"}}}
+	tape := &marked{readTape(t, "thread"), []capture.Mark{{At: capture.Address{Position: 9}, Text: "it starts here"}}}
 	served := make(chan string, 1)
-	s := newTestScreen(t, readTape(t, "thread"), 120, 40, ScreenOptions{
-		Run: "7f3a", Marks: marks,
+	s := newTestScreen(t, tape, 120, 40, ScreenOptions{
+		Run: "7f3a", SetMark: keepMark,
 		Export: func(_ context.Context, chain []conversation.Run) (string, error) { return chain[0].ID + ".tape", nil },
 		Serve: func(ctx context.Context, run conversation.Run, say func(string)) error {
 			say("gateway at http://127.0.0.1:4081 for " + run.ID)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapedeck/protocol"
+	"tapedeck/protocol/capture"
 )
 
 // sheet is the layout of a timeline for one width.
@@ -171,6 +172,12 @@ func (r *Row) mark(look *Look) string {
 	return look.glyph("╵", "'")
 }
 
+// marked draws a mark under its row.
+func (s *sheet) marked(m capture.Mark, r *Row) string {
+	indent := s.indent() + s.rails()
+	return strings.Repeat(" ", indent) + s.look.Palette.Paint(Human, s.look.fit(markText(s.look, m, r.First), max(s.look.width()-indent-1, 8), 0))
+}
+
 // finding draws a finding under its row.
 func (s *sheet) finding(f *protocol.Finding) []string {
 	return findingLines(s.look, f, s.indent()+s.rails(), true)
@@ -289,6 +296,9 @@ func WriteTimeline(w io.Writer, t *Timeline, look *Look) error {
 			for _, line := range s.finding(&f) {
 				out.WriteString(line + "\n")
 			}
+		}
+		for _, m := range r.Marks {
+			out.WriteString(s.marked(m, r) + "\n")
 		}
 		if r.Kind != KindDecision { // it lasts until its answer: no sign of life
 			latest = max(latest, r.End)

@@ -18,6 +18,7 @@ import (
 	"tapedeck/player/tape"
 	"tapedeck/protocol"
 	"tapedeck/protocol/conversation"
+	"tapedeck/recorder/live"
 )
 
 func (w *world) inspectCommand() *cli.Command {
@@ -66,8 +67,12 @@ func (w *world) inspect(c *cli.Context, path string) (err error) {
 		v := &inspector.View{Source: &withSettings{t, chosen}, Out: w.stdout, Talk: w.stderr, Look: w.look(c), Filter: filter, Flags: flagsFor(path)}
 		return v.Runs(stop.first)
 	}
+	screen := screenOptions(w.look(c), t, path, c.String("run"), filter, chosen)
+	if keeper, ok := t.(*live.Reader); ok { // the tape that was made of a capsule goes with the screen
+		screen.SetMark = keeper.SetMark
+	}
 	return tui.Run(stop.first, t, tui.Options{
-		Screen:  screenOptions(w.look(c), t, path, c.String("run"), filter, chosen),
+		Screen:  screen,
 		NoColor: !w.colours(w.stdout),
 		Save:    saveCopy,
 	})

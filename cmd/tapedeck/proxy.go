@@ -167,8 +167,10 @@ func (w *world) showLive(c *cli.Context, plan *proxyPlan, rec *recording, stop *
 	}
 	defer stop.stop()
 	src := rec.writer.Reader()
+	screen := screenOptions(w.look(c), src, plan.tape, "", nil, plan.settings)
+	screen.SetMark = rec.writer.SetMark
 	return tui.Run(stop.first, src, tui.Options{
-		Screen:  screenOptions(w.look(c), src, plan.tape, "", nil, plan.settings),
+		Screen:  screen,
 		NoColor: !w.colours(w.stdout),
 		Save:    saveCopy,
 	})
