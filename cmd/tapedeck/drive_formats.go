@@ -114,19 +114,27 @@ func orNoAddress(a capture.Address) *capture.Address {
 	return &a
 }
 
-// The elements of a JUnit report.
+// The elements of a JUnit report. Attributes that no reader needs and the schema
+// asks for are there too.
 type (
 	driveSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
 		Suites  []driveSuite `xml:"testsuite"`
 	}
 	driveSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Time     string      `xml:"time,attr"`
-		Cases    []driveCase `xml:"testcase"`
+		Name       string      `xml:"name,attr"`
+		ID         int         `xml:"id,attr"`
+		Package    string      `xml:"package,attr"`
+		Hostname   string      `xml:"hostname,attr"`
+		Timestamp  string      `xml:"timestamp,attr"`
+		Tests      int         `xml:"tests,attr"`
+		Failures   int         `xml:"failures,attr"`
+		Errors     int         `xml:"errors,attr"`
+		Time       string      `xml:"time,attr"`
+		Properties struct{}    `xml:"properties"`
+		Cases      []driveCase `xml:"testcase"`
+		Out        string      `xml:"system-out"`
+		Err        string      `xml:"system-err"`
 	}
 	driveCase struct {
 		Name    string        `xml:"name,attr"`
@@ -141,39 +149,15 @@ type (
 	}
 )
 
-// writeJUnit writes a suite for each drive: a test for the client's way, and one
-// for each recorded run with those that go on with it.
+// writeJUnit writes a suite for each drive.
 func (r *driveReport) writeJUnit(out io.Writer) error {
 	doc := driveSuites{}
 	for i, d := range r.Drives {
-		suite := driveSuite{Name: inspector.Clean(fmt.Sprintf("%s, drive %d", r.Tape, i+1)), Time: "0"}
-		client := driveCase{Name: "the client's way", Class: "tapedeck.drive", Time: "0"}
-		if all := d.Result.Divergences; len(all) > 0 {
-			var lines []string
-			for _, v := range all {
-				lines = append(lines, inspector.Clean(v.String()))
-			}
-			client.Failure = &driveFailure{Message: lines[0], Type: "divergence", Text: strings.Join(lines, "\n")}
+		suite, err := d.toJUnit()
+		if err != nil {
+			return err
 		}
-		suite.Cases = append(suite.Cases, client)
-		for j := range d.Chains {
-			c := &d.Chains[j]
-			test := driveCase{Name: c.Diff.A.Label, Class: "tapedeck.drive", Time: "0"}
-			if c.differs() {
-				var text strings.Builder
-				if err := c.Diff.Write(&text, &inspector.Look{}); err != nil {
-					return err
-				}
-				test.Failure = &driveFailure{Message: c.Diff.First.Text, Type: "difference", Text: text.String()}
-			}
-			suite.Cases = append(suite.Cases, test)
-		}
-		suite.Tests = len(suite.Cases)
-		for _, test := range suite.Cases {
-			if test.Failure != nil {
-				suite.Failures++
-			}
-		}
+		suite.Name, suite.ID = inspector.Clean(fmt.Sprintf("%s, drive %d", r.Tape, i+1)), i
 		doc.Suites = append(doc.Suites, suite)
 	}
 	if _, err := io.WriteString(out, xml.Header); err != nil {
@@ -186,4 +170,38 @@ func (r *driveReport) writeJUnit(out io.Writer) error {
 	}
 	_, err := io.WriteString(out, "\n")
 	return err
+}
+
+// toJUnit makes a test of the client's way, and one of each recorded run with
+// those that go on with it.
+func (d *driven) toJUnit() (driveSuite, error) {
+	suite := driveSuite{Package: "tapedeck", Hostname: "localhost", Timestamp: "1970-01-01T00:00:00", Time: "0", Out: strings.Join(d.Result.Notes, "\n")}
+	add := func(name string, failure *driveFailure) {
+		suite.Cases = append(suite.Cases, driveCase{name, "tapedeck.drive", "0", failure})
+		suite.Tests++
+		if failure != nil {
+			suite.Failures++
+		}
+	}
+	var way *driveFailure
+	if all := d.Result.Divergences; len(all) > 0 {
+		way = &driveFailure{Message: inspector.Clean(all[0].String()), Type: "divergence"}
+		for _, v := range all {
+			way.Text += inspector.Clean(v.String()) + "\n"
+		}
+	}
+	add("the client's way", way)
+	for i := range d.Chains {
+		c := &d.Chains[i]
+		if !c.differs() {
+			add(c.Diff.A.Label, nil)
+			continue
+		}
+		var text strings.Builder
+		if err := c.Diff.Write(&text, &inspector.Look{}); err != nil {
+			return suite, err
+		}
+		add(c.Diff.A.Label, &driveFailure{c.Diff.First.Text, "difference", text.String()})
+	}
+	return suite, nil
 }
