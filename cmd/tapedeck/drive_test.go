@@ -54,7 +54,7 @@ func TestDrive(t *testing.T) {
 // driveScenario drives the recorded client of a scenario against a player of it,
 // onto another tape.
 func driveScenario(t *testing.T, first *played, to string) (*driven, error) {
-	behind, err := startBackstage(player.Config{Scenario: first.scenario.Name, Scenarios: []*scenario.Scenario{first.scenario}, Seed: 7})
+	behind, err := startBackstage(player.Config{Scenario: first.scenario.Name, Scenarios: []*scenario.Scenario{first.scenario}, Seed: 7, Speed: 4})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func driveScenario(t *testing.T, first *played, to string) (*driven, error) {
 	}
 	plan := &drivePlan{
 		from: first.path, to: to, proxy: proxy.Config{Upstream: upstream},
-		options: driver.Options{URL: "http://localhost", Patience: 20 * time.Second, MaxThink: time.Second},
+		options: driver.Options{URL: "http://localhost", Patience: 20 * time.Second, Speed: 4},
 	}
 	if plan.source, err = openTape(t.Context(), plan.from); err != nil {
 		return nil, err

@@ -27,12 +27,22 @@ func (l *loader) sent(s *socket, p *wire.Packet) {
 	if m.thread != "" && !slices.Contains(s.threads, m.thread) {
 		s.threads = append(s.threads, m.thread)
 	}
-	if t := l.recorded.threads[m.thread]; t != nil {
-		if k, ok := t.mark(); ok {
-			m.cause.marks = append(m.cause.marks, k)
-		}
+	if k, ok := l.stands(m.thread); ok {
+		m.cause.marks = append(m.cause.marks, k)
 	}
 	l.caused(s, m)
+}
+
+// stands returns where a thread stands: false if nothing has come of it, or
+// nothing more since a connection broke off, which may lose its last words the
+// next time.
+func (l *loader) stands(thread string) (mark, bool) {
+	t := l.recorded.threads[thread]
+	if t == nil {
+		return mark{}, false
+	}
+	k, ok := t.mark()
+	return k, ok && k.address != l.broke[thread]
 }
 
 // first gives the connect of a socket the cause of its first message, as far as
@@ -40,8 +50,8 @@ func (l *loader) sent(s *socket, p *wire.Packet) {
 func (l *loader) first(s *socket, m *move) {
 	s.spoken = true
 	if p, ok := s.before[m.thread]; ok {
-		s.connect.cause.marks = []mark{p.mark}
-		s.connect.think = max(0, s.connect.at.when-max(p.mark.when, p.moved.when, s.parted))
+		s.connect.cause.marks = p.marks
+		s.connect.think = max(0, s.connect.at.when-max(p.last, s.parted))
 	}
 	s.before = nil
 }
@@ -193,10 +203,12 @@ func (l *loader) end(s *socket, how kind) {
 		m.cause.statuses = s.statuses
 	}
 	for _, id := range s.threads {
-		if t := l.recorded.threads[id]; t != nil {
-			if k, ok := t.mark(); ok {
-				m.cause.marks = append(m.cause.marks, k)
-			}
+		k, ok := l.stands(id)
+		if ok {
+			m.cause.marks = append(m.cause.marks, k)
+		}
+		if ok && how == drop {
+			l.broke[id] = k.address
 		}
 	}
 	l.caused(s, m)

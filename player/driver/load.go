@@ -87,9 +87,10 @@ type loader struct {
 	sockets     map[socketKey]*socket
 	open        []*socket // in the order in which they opened
 	moves       []*move
-	moved       map[string]moment // by thread, the latest move
-	aged        map[string]bool   // threads that had messages before
-	parted      time.Duration     // when a socket ended last
+	moved       map[string]moment          // by thread, the latest move
+	aged        map[string]bool            // threads that had messages before
+	broke       map[string]capture.Address // by thread, where it stood when a connection broke off
+	parted      time.Duration              // when a socket ended last
 	now         moment
 }
 
@@ -120,16 +121,17 @@ type socket struct {
 	parted   time.Duration // when another socket had ended, as this one connected
 }
 
-// point is where a thread stood.
+// point is where a thread stood, and when the last was heard or said of it.
 type point struct {
-	mark  mark
-	moved moment
+	marks []mark
+	last  time.Duration
 }
 
 func newLoader(s capture.Session) *loader {
 	l := &loader{
 		Recording:   &Recording{Session: s, recorded: newStory(), chosen: map[string]bool{}},
 		connections: map[capture.Position]*capture.Opening{}, sockets: map[socketKey]*socket{}, moved: map[string]moment{}, aged: map[string]bool{},
+		broke: map[string]capture.Address{},
 	}
 	l.recorded.born = l.bear
 	return l
@@ -225,9 +227,11 @@ func (l *loader) socket(f *capture.Frame, namespace string) *socket {
 func (l *loader) points() map[string]point {
 	points := map[string]point{}
 	for _, t := range l.recorded.order {
-		if m, ok := t.mark(); ok {
-			points[t.id] = point{m, l.moved[t.id]}
+		p := point{last: l.moved[t.id].when}
+		if k, ok := l.stands(t.id); ok {
+			p.marks, p.last = []mark{k}, max(p.last, k.when)
 		}
+		points[t.id] = p
 	}
 	return points
 }
