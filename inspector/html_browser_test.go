@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,42 +18,9 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-)
 
-// browser starts a headless Chromium. Where there is none the test is skipped,
-// save in CI.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-			chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1440, 900))
-		if os.Geteuid() == 0 { // its sandbox refuses root
-			options = append(options, chromedp.NoSandbox)
-		}
-		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-		t.Cleanup(stop)
-		ctx, cancel := chromedp.NewContext(allocator)
-		t.Cleanup(func() {
-			if err := chromedp.Cancel(ctx); err != nil { // it waits for the browser's end
-				t.Error(err)
-			}
-			cancel()
-		})
-		if err := chromedp.Do(ctx); err != nil {
-			t.Fatalf("start %s: %v", path, err)
-		}
-		return ctx
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("no chromium in PATH: the report must be seen in a browser")
-	}
-	t.Skip("no chromium in PATH: the report is not seen in a browser")
-	return nil
-}
+	"tapedeck/inspector/chromium"
+)
 
 // opened is a report in a browser, and what the page did besides.
 type opened struct {
@@ -182,11 +148,11 @@ func report(t testing.TB, tp *tape, o HTMLOptions) []byte {
 }
 
 func TestBrowser(t *testing.T) {
-	ctx := browser(t)
+	ctx := chromium.Start(t)
 	thread := report(t, readTape(t, "thread"), HTMLOptions{Tool: "1.0.0"})
 
 	t.Run("filter", func(t *testing.T) {
-		o := open(t, newTab(t, ctx), thread, "")
+		o := open(t, chromium.Tab(t, ctx), thread, "")
 		o.want("all", countText, "66")
 		for _, tt := range []struct{ filter, count string }{
 			{"type:TOOL_CALL_*", "12 of 66"}, {"type:tool_call_args OR type:INTERRUPT", "7 of 66"}, {"dir:client", "4 of 66"}, {"has:finding", "4 of 66"},
@@ -205,7 +171,7 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("jump", func(t *testing.T) {
-		o := open(t, newTab(t, ctx), thread, "")
+		o := open(t, chromium.Tab(t, ctx), thread, "")
 		o.click(`#findings [data-at="77"]`)
 		o.want("the envelope", chosenRow, "#77")
 		o.want("the detail", `document.querySelector("#detail h3").textContent`, "#77  TEXT_MESSAGE_CONTENT")
@@ -239,19 +205,19 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("link", func(t *testing.T) {
-		o := open(t, newTab(t, ctx), thread, "#e55")
+		o := open(t, chromium.Tab(t, ctx), thread, "#e55")
 		o.want("the envelope", chosenRow, "#55")
 	})
 
 	t.Run("phone", func(t *testing.T) {
-		o := open(t, newTab(t, ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile)), thread, "")
+		o := open(t, chromium.Tab(t, ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile)), thread, "")
 		o.want("nothing is wider than the screen", `document.documentElement.scrollWidth`, "360")
 		o.want("text can be read", `parseFloat(getComputedStyle(document.querySelector(".i-text .text")).fontSize) >= 14`, "true")
 	})
 
 	t.Run("dark and print", func(t *testing.T) {
 		background := `getComputedStyle(document.body).backgroundColor`
-		o := open(t, newTab(t, ctx), thread, "")
+		o := open(t, chromium.Tab(t, ctx), thread, "")
 		o.want("light", background, "rgb(250, 250, 248)")
 		o.media(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
 		o.want("dark", background, "rgb(21, 23, 27)")
@@ -269,7 +235,7 @@ func TestBrowser(t *testing.T) {
 
 	t.Run("hostile", func(t *testing.T) {
 		for _, hash := range []string{"", "#e1", "#e<img>"} {
-			o := open(t, newTab(t, ctx), report(t, hostileTape(t), HTMLOptions{Title: attack, Comment: attack, Tool: attack}), hash)
+			o := open(t, chromium.Tab(t, ctx), report(t, hostileTape(t), HTMLOptions{Title: attack, Comment: attack, Tool: attack}), hash)
 			o.want("nothing of it ran", `window.owned`, "undefined")
 			o.want("nothing of it is an element", `document.querySelectorAll("img, iframe, object, link[rel=stylesheet], [onerror], [onload], .chat script, #detail script").length`, "0")
 			o.want("the title", `document.title`, attack)
@@ -286,7 +252,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("ten thousand", func(t *testing.T) {
 		page := report(t, longTape(t, 10_000), HTMLOptions{})
 		start := time.Now()
-		o := open(t, newTab(t, ctx), page, "")
+		o := open(t, chromium.Tab(t, ctx), page, "")
 		o.want("all", countText, "10,303")
 		t.Logf("10,000 envelopes, %d bytes: opened and drawn after %v", len(page), time.Since(start).Round(time.Millisecond))
 		if n := js[int](o, `document.querySelectorAll("*").length`); n > 9_000 {
@@ -300,15 +266,4 @@ func TestBrowser(t *testing.T) {
 		o.filter("type:RUN_FINISHED")
 		o.want("the filter", countText, "1 of 10,303")
 	})
-}
-
-// newTab opens a tab of the browser.
-func newTab(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) context.Context {
-	t.Helper()
-	ctx, cancel := chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		t.Fatal(err)
-	}
-	return ctx
 }

@@ -109,7 +109,15 @@ func recordScenario(s *scenario.Scenario, path string) error {
 
 // recordPlayer plays the client of s in a thread of a player, through a proxy
 // onto a tape.
-func recordPlayer(cfg player.Config, s *scenario.Scenario, thread, path string) (err error) {
+func recordPlayer(cfg player.Config, s *scenario.Scenario, thread, path string) error {
+	return recordThrough(cfg, path, func(ctx context.Context, _, proxy string) error {
+		return actor.Play(ctx, s, actor.Options{URL: proxy, Thread: thread, Patience: time.Minute, Linger: 3 * time.Second})
+	})
+}
+
+// recordThrough starts a player and a proxy in front of it that records on a
+// tape, and has somebody act.
+func recordThrough(cfg player.Config, path string, act func(ctx context.Context, gateway, proxy string) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	behind, err := startBackstage(cfg)
@@ -136,9 +144,7 @@ func recordPlayer(cfg player.Config, s *scenario.Scenario, thread, path string) 
 	serving, end := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(serving, listeners...) }()
-	acted := actor.Play(ctx, s, actor.Options{
-		URL: "http://" + listeners[0].Addr().String(), Thread: thread, Patience: time.Minute, Linger: 3 * time.Second,
-	})
+	acted := act(ctx, behind.url, "http://"+listeners[0].Addr().String())
 	end()
 	err = <-served
 	p.Shutdown(ctx)
