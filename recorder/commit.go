@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -19,7 +20,7 @@ type job struct {
 
 // run commits what comes until Close.
 func (w *Writer) run() {
-	defer close(w.done)
+	defer w.leave()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	told := false
@@ -45,6 +46,15 @@ func (w *Writer) run() {
 	}
 }
 
+// leave says that run has ended.
+func (w *Writer) leave() {
+	w.mu.Lock()
+	w.over = true
+	w.written.Signal()
+	w.mu.Unlock()
+	close(w.done)
+}
+
 // take returns what is due now, or how long to wait for it. Derived rows never
 // go before the frames that they were derived from.
 func (w *Writer) take() job {
@@ -52,7 +62,7 @@ func (w *Writer) take() job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
-		w.lose(&w.pending)
+		w.lose(w.takePending())
 		w.derived = nil
 		for _, j := range w.marks {
 			j.done <- fmt.Errorf("mark #%s: %w", j.mark.At, w.err)
@@ -64,7 +74,7 @@ func (w *Writer) take() job {
 	frames, index := false, false
 	if n := len(w.pending.frames); n > 0 {
 		j.wait = commitDelay - now.Sub(w.since)
-		frames = w.closing || j.wait <= 0 || n >= commitFrames || w.pending.bytes() >= commitBytes
+		frames = w.closing || w.draining || j.wait <= 0 || n >= commitFrames || w.pending.bytes() >= commitBytes
 	}
 	if w.derived != nil {
 		wait := indexDelay - now.Sub(w.indexed)
@@ -76,8 +86,7 @@ func (w *Writer) take() job {
 		frames = true // what is marked is on the tape first
 	}
 	if frames || index {
-		j.frames, w.pending, w.spare = w.pending, w.spare, batch{}
-		w.flight = j.frames.bytes()
+		j.frames = w.takePending()
 	}
 	if index {
 		j.derived, w.derived, w.indexed = w.derived, nil, now
@@ -85,13 +94,71 @@ func (w *Writer) take() job {
 	return j
 }
 
-// lose counts the frames of a batch as lost. Called with mu held.
-func (w *Writer) lose(b *batch) {
+// takePending returns the pending frames. Called with mu held.
+func (w *Writer) takePending() batch {
+	b := w.pending
+	w.flight += b.bytes()
+	w.pending = batch{}
+	if n := len(w.spares); n > 0 {
+		w.pending, w.spares = w.spares[n-1], w.spares[:n-1]
+	}
+	return b
+}
+
+// lose counts the frames of a batch as lost and passes it on. Called with mu held.
+func (w *Writer) lose(b batch) {
 	for i := range b.frames {
 		w.loss.Frames++
 		w.loss.Bytes += uint64(len(b.frames[i].Data))
 	}
-	b.reset()
+	w.pass(b)
+}
+
+// pass hands a batch on to be observed, if somebody does, else takes it back.
+// Called with mu held.
+func (w *Writer) pass(b batch) {
+	if w.opts.Observe == nil || len(b.frames) == 0 {
+		w.reuse(b)
+		return
+	}
+	w.watched = append(w.watched, b)
+	w.written.Signal()
+}
+
+// reuse takes the room of a batch back. Called with mu held.
+func (w *Writer) reuse(b batch) {
+	w.flight -= b.bytes()
+	if b.reset(); len(w.spares) < keepBatches {
+		w.spares = append(w.spares, b)
+	}
+	w.space.Broadcast()
+}
+
+// observe shows what was written until run has ended.
+func (w *Writer) observe() {
+	defer close(w.seen)
+	for b, ok := w.nextWatched(); ok; b, ok = w.nextWatched() {
+		w.opts.Observe(b.frames)
+		w.mu.Lock()
+		w.reuse(b)
+		w.mu.Unlock()
+	}
+}
+
+// nextWatched waits for a batch to observe. It returns false when there will be
+// none.
+func (w *Writer) nextWatched() (b batch, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.watched) == 0 && !w.over {
+		w.written.Wait()
+	}
+	if len(w.watched) == 0 {
+		return b, false
+	}
+	b = w.watched[0]
+	w.watched = slices.Delete(w.watched, 0, 1)
+	return b, true
 }
 
 // commit writes the frames, and then what was derived.
@@ -108,15 +175,12 @@ func (w *Writer) commit(j job) {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.flight = 0
 	if err != nil {
 		w.err = err
-		w.lose(&j.frames)
-	} else {
-		j.frames.reset()
+		w.lose(j.frames)
+		return
 	}
-	w.spare = j.frames
-	w.space.Broadcast()
+	w.pass(j.frames)
 }
 
 func (w *Writer) commitFrames(b *batch) error {

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,7 @@ import (
 	"tapedeck/protocol/capture"
 )
 
-// On a slow disk the frames wait, 4 MiB of them, and then whoever brings them.
+// On a slow disk the frames wait, 8 MiB of them, and then whoever brings them.
 // Nothing is lost.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,6 +50,61 @@ func TestSlowDisk(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// While what was written waits to be observed, so do the frames behind it, also
+// when the tape cannot be written any more. All are observed, in their order.
+func TestSlowObserver(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			look := make(chan struct{})
+			var seen []capture.Frame
+			w, _ := newTape(t, tapePath(t), WriterOptions{Observe: func(frames []capture.Frame) {
+				<-look
+				for _, f := range frames {
+					f.Data = bytes.Clone(f.Data)
+					seen = append(seen, f)
+				}
+			}})
+			if broken {
+				w.mu.Lock()
+				w.err = errors.New("the disk is gone")
+				w.mu.Unlock()
+			}
+			all := frames(1, 3000)
+			for i := range all {
+				all[i].Data = append(all[i].Data, strings.Repeat(string(all[i].Data[:80]), 100)...)
+				all[i].Size = int64(len(all[i].Data))
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				write(w, all)
+			}()
+			synctest.Wait()
+			select {
+			case <-done:
+				t.Fatal("24 MB were taken at once")
+			default:
+			}
+			if w.Waits() != 1 {
+				t.Errorf("%d waits, want 1", w.Waits())
+			}
+			close(look)
+			<-done
+			w.Drain()
+			if diff := diffFrames(all, seen); diff != "" {
+				t.Error(diff)
+			}
+			w.Index(&Index{Judged: 3000})
+			if err := w.Close(time.Second); !errors.Is(err, w.err) {
+				t.Errorf("Close returned %v", err)
+			}
+			if w.session.Judged != 3000 && !broken {
+				t.Errorf("judged up to %d, want 3000", w.session.Judged)
+			}
+		})
+	}
 }
 
 // A frame over the limit passes alone.

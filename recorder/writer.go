@@ -19,9 +19,10 @@ const (
 	commitFrames = 1000                  // or until so many wait
 	commitBytes  = 1 << 20               // or so many bytes
 	indexDelay   = 100 * time.Millisecond
-	maxPending   = 4 << 20 // bytes that wait for the disk
+	maxPending   = 4 << 20 // bytes that wait for the disk, or to be observed
 	frameCost    = 96      // of a waiting frame, besides its data
-	keepArena    = 2 * maxPending
+	keepArena    = 2 * commitBytes
+	keepBatches  = 16
 	followerWait = time.Second // for followers, when a tape ends
 )
 
@@ -30,27 +31,33 @@ type Writer struct {
 	tape *tapeFile
 	opts WriterOptions
 	tail *beacon
-	wake chan struct{} // there is something to do; holds one
-	done chan struct{} // closed when the goroutine has ended
+	wake chan struct{} // there is something to write; holds one
+	done chan struct{} // closed when the goroutine that writes has ended
+	seen chan struct{} // closed when the one that observes has
 	shut chan struct{} // closed when Close has
 
 	mu       sync.Mutex // guards what follows
 	space    sync.Cond  // on mu: fewer bytes wait, or none will be taken any more
+	written  sync.Cond  // on mu: there is something to observe, or there will be nothing more
 	redactor *redactor
 	next     capture.Position
 	pending  batch
 	since    time.Time // the first pending frame came
-	flight   int       // bytes of the batch that is being written
+	watched  []batch   // written, and to be observed
+	flight   int       // bytes of the batches between pending and spares
+	spares   []batch   // empty, for their room
+	waits    int
 	derived  *derived  // nil if there is nothing
 	indexed  time.Time // the last time
 	marks    []marking
+	draining bool
 	closing  bool
+	over     bool // nothing more will be written
 	err      error
 	loss     capture.Loss
 
-	// The rest is the goroutine's, and Close's after it.
+	// The rest is the writing goroutine's, and Close's after it.
 	blocks  *blockWriter
-	spare   batch
 	session capture.Session
 	counter uint32 // of the findings
 	gate    func() // called before each commit, for tests; nil is nothing
@@ -91,10 +98,11 @@ type WriterOptions struct {
 	// written any more. Frames are counted from then on, and not kept. It must not
 	// call Close, which waits for it.
 	OnError func(error)
-	// Observe is called with each frame as the tape has it, redacted, before
-	// Frame returns, and must copy what it keeps. With it, Frame belongs to one
-	// goroutine at a time.
-	Observe func(*capture.Frame)
+	// Observe is called with all frames as the tape has them, redacted, many at
+	// once: when they were committed, or lost, in their order and on a goroutine
+	// of its own. They are valid until it returns. While too many wait for it,
+	// Frame does.
+	Observe func([]capture.Frame)
 }
 
 // OpenWriter opens the tape at path for writing, makes it if it is not there,
@@ -119,15 +127,16 @@ func OpenWriter(path string, s *capture.Session, opts WriterOptions) (*Writer, e
 		return nil, errors.Join(fmt.Errorf("open tape %q: %w", path, explain(path, err)), tape.close())
 	}
 	go w.run()
+	go w.observe()
 	return w, nil
 }
 
 func beginSession(tape *tapeFile, s *capture.Session, opts WriterOptions) (*Writer, error) {
 	w := &Writer{
 		tape: tape, opts: opts, tail: newBeacon(),
-		wake: make(chan struct{}, 1), done: make(chan struct{}), shut: make(chan struct{}),
+		wake: make(chan struct{}, 1), done: make(chan struct{}), seen: make(chan struct{}), shut: make(chan struct{}),
 	}
-	w.space.L = &w.mu
+	w.space.L, w.written.L = &w.mu, &w.mu
 	err := tape.update(func(tx *bolt.Tx) error {
 		secret, err := getMeta(tx, "secret")
 		if err != nil {
@@ -184,33 +193,20 @@ func putSession(tx *bolt.Tx, s *capture.Session) error {
 }
 
 // Frame adds f, whose position must be the next one. Data is copied; what is
-// over 256 MiB is cut. It waits only while 4 MiB of frames wait for the disk, and
-// never fails: an error of the disk is latched, see Err.
+// over 256 MiB is cut. It waits only while 8 MiB of frames wait to be written and
+// observed, and never fails: an error of the disk is latched, see Err.
 func (w *Writer) Frame(f *capture.Frame) {
-	kept := w.accept(f)
-	if w.opts.Observe != nil {
-		w.opts.Observe(kept)
-	}
-}
-
-// accept redacts f and puts it with those that wait for the disk.
-func (w *Writer) accept(f *capture.Frame) *capture.Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// A frame longer than the limit passes when nothing else waits.
-	for w.err == nil && !w.closing && w.waiting() > 0 && w.waiting()+len(f.Data)+frameCost > maxPending {
-		w.space.Wait()
-	}
+	w.await(len(f.Data) + frameCost)
 	if w.err == nil && !w.closing && f.Position != w.next {
 		w.err = fmt.Errorf("record frame %d: the next one is %d", f.Position, w.next)
 		w.signal()
 	}
-	kept := w.redactor.frame(f)
-	if w.err != nil || w.closing {
-		w.loss.Frames++
-		w.loss.Bytes += uint64(len(f.Data))
-		return kept
+	if w.closing {
+		return
 	}
+	kept := w.redactor.frame(f)
 	w.next++
 	if len(kept.Data) > maxData {
 		cut := *kept
@@ -227,10 +223,42 @@ func (w *Writer) accept(f *capture.Frame) *capture.Frame {
 	case was+1 == commitFrames || w.pending.bytes() >= commitBytes:
 		w.signal()
 	}
-	return kept
 }
 
-// waiting returns how many bytes wait for the disk.
+// await waits until there is room for n bytes more. What is longer than the limit
+// passes when nothing else waits.
+func (w *Writer) await(n int) {
+	full := func() bool { return !w.closing && w.waiting() > 0 && w.waiting()+n > maxPending }
+	if !full() {
+		return
+	}
+	w.waits++
+	for full() {
+		w.space.Wait()
+	}
+}
+
+// Waits returns how often a Frame had to wait so far.
+func (w *Writer) Waits() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waits
+}
+
+// Drain returns when all frames were committed, or lost, and were observed. What
+// is derived from them can be given to Index then, before Close. No Frame may come
+// any more.
+func (w *Writer) Drain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.draining = true
+	w.signal()
+	for w.waiting() > 0 {
+		w.space.Wait()
+	}
+}
+
+// waiting returns how many bytes wait to be written and observed.
 func (w *Writer) waiting() int { return w.pending.bytes() + w.flight }
 
 func (w *Writer) signal() {
@@ -271,6 +299,7 @@ func (w *Writer) Close(at time.Duration) error {
 	w.mu.Unlock()
 
 	<-w.done
+	<-w.seen
 	defer close(w.shut)
 	err := w.end(at)
 	w.tail.end(followerWait)

@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
@@ -12,18 +13,11 @@ import (
 
 // indexes collects what a judge derives.
 type indexes struct {
-	mu     sync.Mutex
 	judged []capture.Position
 	runs   map[string]conversation.Run
-	block  chan struct{} // if not nil, the first call waits for it
 }
 
 func (x *indexes) add(i *recorder.Index) {
-	if x.block != nil {
-		<-x.block
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.judged = append(x.judged, i.Judged)
 	for _, r := range i.Runs {
 		x.runs[r.ID] = *r
@@ -50,68 +44,30 @@ func envelope(n int) *capture.Frame {
 	return f
 }
 
-// TestJudge: every frame is judged once, in order, and the last index is there
-// when close returns.
+// TestJudge: every frame is judged once, and each batch has an index that says
+// how far it reaches.
 func TestJudge(t *testing.T) {
-	const last = 20_000
+	const last, batch = 20_000, 300
 	x := &indexes{runs: map[string]conversation.Run{}}
 	j := newJudge(conversation.New(conversation.Options{Session: 1}), x.add, nil)
-	for n := 1; n <= last; n++ {
-		j.Frame(envelope(n))
+	var want []capture.Position
+	for from := 1; from <= last; from += batch {
+		to := min(from+batch-1, last)
+		j.observe(envelopes(from, to))
+		want = append(want, capture.Position(to))
 	}
 	j.close()
 	if r := x.runs["r"]; r.Envelopes != last-2 || r.Thread != "t" {
 		t.Errorf("run %+v, want %d envelopes in thread t", r, last-2)
 	}
-	highest := capture.Position(0)
-	for _, p := range x.judged {
-		highest = max(highest, p)
-	}
-	if highest != last {
-		t.Errorf("judged up to %d, want %d", highest, last)
+	if diff := cmp.Diff(append(want, 0), x.judged); diff != "" {
+		t.Errorf("judged (-want +got)\n%s", diff)
 	}
 }
 
-// TestJudgeHoldsTrafficAtTheLimit: a judge that cannot follow makes the traffic
-// wait, and never drops.
-func TestJudgeHoldsTrafficAtTheLimit(t *testing.T) {
-	x := &indexes{runs: map[string]conversation.Run{}, block: make(chan struct{})}
-	j := newJudge(conversation.New(conversation.Options{Session: 1}), x.add, nil)
-	const last = 3 * judgeLimit / 100 // bytes a frame, at least
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		for n := 1; n <= last; n++ {
-			j.Frame(envelope(n))
-		}
-	}()
-	for waited := false; !waited; {
-		j.mu.Lock()
-		waited = j.waited > 0
-		j.mu.Unlock()
+func envelopes(from, to int) (frames []capture.Frame) {
+	for n := from; n <= to; n++ {
+		frames = append(frames, *envelope(n))
 	}
-	select {
-	case <-sent:
-		t.Fatal("all frames were taken, though nothing was judged")
-	default:
-	}
-	close(x.block)
-	<-sent
-	j.close()
-	if r := x.runs["r"]; r.Envelopes != last-2 {
-		t.Errorf("%d envelopes were judged, want %d", r.Envelopes, last-2)
-	}
-}
-
-func BenchmarkJudge(b *testing.B) {
-	j := newJudge(conversation.New(conversation.Options{Session: 1}), func(*recorder.Index) {}, nil)
-	j.Frame(envelope(1))
-	j.Frame(envelope(2))
-	b.ReportAllocs()
-	b.SetBytes(envelope(9).Size)
-	for n := 3; b.Loop(); n++ {
-		f := envelope(n)
-		j.Frame(f)
-	}
-	j.close()
+	return frames
 }

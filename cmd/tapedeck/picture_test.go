@@ -81,11 +81,12 @@ func recordFrames(t *testing.T, path string, frames []capture.Frame) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := newJudge(conversation.New(conversation.Options{Session: s.ID}), w.Index, nil)
 	for i := range frames {
 		w.Frame(&frames[i])
-		j.Frame(&frames[i])
 	}
+	w.Drain()
+	j := newJudge(conversation.New(conversation.Options{Session: s.ID}), w.Index, nil)
+	j.observe(frames)
 	j.close()
 	if err := w.Close(frames[len(frames)-1].At); err != nil {
 		t.Fatal(err)

@@ -113,8 +113,8 @@ func (w *world) proxy(c *cli.Context) (err error) {
 
 // sayRecorded says what became of a session.
 func (w *world) sayRecorded(plan *proxyPlan, rec *recording) {
-	if rec.waited > 0 {
-		w.talk("the traffic had to wait for its judge %d times: this machine is slower than the traffic", rec.waited)
+	if n := rec.writer.Waits(); n > 0 {
+		w.talk("the traffic had to wait for its tape %d times: this machine is slower than the traffic", n)
 	}
 	w.talk("session %d is on %s; next: %s", rec.session.ID, plan.tape, command("runs", plan.tape))
 }

@@ -22,8 +22,6 @@ type recording struct {
 	gate    *enforcer // nil if nothing is enforced
 	start   time.Time
 
-	// waited is how often the traffic had to wait for the judge; close sets it.
-	waited   int
 	stopLive context.CancelFunc
 	liveDone chan error
 }
@@ -42,7 +40,7 @@ func startRecording(o recordingOptions) (*recording, error) {
 	r := &recording{session: o.session, start: time.Now(), liveDone: make(chan error, 1)}
 	r.session.Started = r.start
 	r.session.Tool = version()
-	o.writer.Observe = func(f *capture.Frame) { r.judge.Frame(f) }
+	o.writer.Observe = func(frames []capture.Frame) { r.judge.observe(frames) }
 	var err error
 	if r.writer, err = recorder.OpenWriter(o.path, &r.session, o.writer); err != nil {
 		return nil, err
@@ -59,9 +57,8 @@ func startRecording(o recordingOptions) (*recording, error) {
 	return r, nil
 }
 
-// Frame gives what passed to the tape, and through it to the judge: both see
-// the same bytes, without secrets, so that what is shown live is what the tape
-// says later.
+// Frame gives what passed to the tape, and that to the judge: both see the same
+// bytes, without secrets, so that what is shown live is what the tape says later.
 func (r *recording) Frame(f *capture.Frame) {
 	r.writer.Frame(f)
 	if r.gate != nil {
@@ -71,7 +68,8 @@ func (r *recording) Frame(f *capture.Frame) {
 
 // close judges and commits what is left. Nothing may pass any more.
 func (r *recording) close() error {
-	r.waited = r.judge.close()
+	r.writer.Drain()
+	r.judge.close()
 	err := r.writer.Close(time.Since(r.start))
 	r.stopLive()
 	return errors.Join(err, <-r.liveDone)
