@@ -48,6 +48,7 @@ type socket interface {
 	Namespace() string
 	Emit(name string, args ...json.RawMessage)
 	EmitBinary(name string, attachments [][]byte, args ...json.RawMessage)
+	Rooms() []string
 	Join(room string)
 	Leave(room string)
 	Disconnect(engine bool)

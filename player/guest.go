@@ -58,11 +58,19 @@ func bearer(h http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// joined announces the protocol to a new socket.
+// joined announces the protocol to a new socket. One that took up a lost session
+// is in its threads' rooms again.
 func (g *Gateway) joined(s socket) {
 	g.mu.Lock()
 	g.guests[s] = &guest{validator: protocol.NewValidator(protocol.Options{}), threads: map[*thread]bool{}}
 	g.mu.Unlock()
+	for _, room := range s.Rooms() {
+		if t, err := g.existing(room); err == nil {
+			t.lock()
+			g.enter(s, t)
+			t.unlock()
+		}
+	}
 	g.config.Logger.Info("socket joined", "socket", s.ID(), "namespace", s.Namespace())
 	if hello := g.announcement(); hello != nil {
 		s.Emit(string(protocol.Hello), hello)

@@ -201,6 +201,12 @@ func (s *fakeSocket) EmitBinary(name string, attachments [][]byte, args ...json.
 	}
 }
 
+func (s *fakeSocket) Rooms() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.rooms)
+}
+
 func (s *fakeSocket) Join(room string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

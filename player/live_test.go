@@ -236,6 +236,70 @@ func TestControlIsGuarded(t *testing.T) {
 	}
 }
 
+// TestConversations lists the threads that were spoken in besides those that were
+// put in.
+func TestConversations(t *testing.T) {
+	_, url := live(t, Config{Speed: math.Inf(1), Seed: 9})
+	get(t, "POST", url+"/conversations", `{"id":"made","title":"Put in"}`, "")
+	conn := dial(t, url, "")
+	write(t, conn, `42["run:start",{"threadId":"spoken","messageId":"m","input":"hi \"there\""}]`)
+	for !strings.Contains(read(t, conn), "RUN_FINISHED") {
+	}
+	write(t, conn, `420["thread:messages",{"threadId":"silent"}]`)
+	read(t, conn)
+	want := `{"conversations":[{"id":"made","title":"Put in"},{"id":"spoken","title":"hi \"there\"","createdAt":"`
+	if _, body := get(t, "GET", url+"/conversations", "", ""); !strings.HasPrefix(body, want) || strings.Contains(body, "silent") {
+		t.Errorf("got %s, want it to begin with %s", body, want)
+	}
+	if status, body := get(t, "GET", url+"/conversations/spoken", "", ""); status != 200 || !strings.Contains(body, `"title":"hi`) {
+		t.Errorf("the thread itself: %d %s", status, body)
+	}
+	if status, _ := get(t, "GET", url+"/conversations/silent", "", ""); status != 404 {
+		t.Errorf("a thread in which nothing was said: %d, want 404", status)
+	}
+	if _, body := get(t, "GET", url+"/__tapedeck/state", "", ""); !strings.Contains(body, `"seed":`) {
+		t.Errorf("the state does not tell the seed: %s", body)
+	}
+}
+
+// TestRecoveredSocketIsCut cuts a socket twice that takes up its session each
+// time: it is in its thread's room again, for all that happens to the room.
+func TestRecoveredSocketIsCut(t *testing.T) {
+	twice := parse(t, `steps: [{text: one}, {drop: true}, {wait: 300ms}, {text: two}, {drop: true}, {wait: 300ms}, {text: three}]`)
+	c := with(twice)
+	c.Engine.Recovery = time.Minute
+	g, url := live(t, c)
+	conn := dial(t, url, "")
+	var session struct{ SID, PID string }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(read(t, conn), "40")), &session); err != nil {
+		t.Fatal(err)
+	}
+	write(t, conn, `42["run:start",{"threadId":"t","messageId":"m","input":"hi"}]`)
+	cuts, offset := 0, ""
+	for {
+		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			cuts++
+			conn = dial(t, url, `{"pid":"`+session.PID+`","offset":"`+offset+`"}`)
+			continue
+		}
+		var event []json.RawMessage
+		if strings.HasPrefix(string(data), "42") && json.Unmarshal(data[2:], &event) == nil && len(event) == 3 {
+			offset = plainText(event[2])
+		}
+		if strings.Contains(string(data), "RUN_FINISHED") {
+			break
+		}
+	}
+	if cuts != 2 {
+		t.Errorf("the socket was cut %d times, want 2", cuts)
+	}
+	if st := g.state(); len(st.Threads) != 1 || st.Threads[0].Windows != 1 {
+		t.Errorf("the thread has the windows %+v, want 1", st.Threads)
+	}
+}
+
 // TestControlApart serves the control API at an address of its own, guarded as
 // ever, and no longer at the gateway's.
 func TestControlApart(t *testing.T) {

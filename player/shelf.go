@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -91,18 +92,78 @@ func (s *shelves) next() int {
 	return s.made
 }
 
-// list writes a collection as {"NAME": [...]}.
-func (s *shelves) list(shelf string) json.RawMessage {
+// list writes a collection as {"NAME": [...]}: what was put in, and then what
+// there is besides.
+func (s *shelves) list(shelf string, besides []*item) json.RawMessage {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	all := slices.Clone(s.items[shelf])
+	s.mu.Unlock()
+	for _, i := range besides {
+		if !slices.ContainsFunc(all, func(o *item) bool { return o.id == i.id }) {
+			all = append(all, i)
+		}
+	}
 	o := append(object{}.key(shelf), '[')
-	for n, i := range s.items[shelf] {
+	for n, i := range all {
 		if n > 0 {
 			o = append(o, ',')
 		}
 		o = append(o, i.describe(shelf)...)
 	}
 	return append(o, ']').close()
+}
+
+// spoken are the threads that hold messages, as entries of /conversations, by
+// their ids. They are nowhere else.
+func (g *Gateway) spoken(shelf string) (items []*item) {
+	if shelf != "conversations" {
+		return nil
+	}
+	g.mu.Lock()
+	threads := slices.SortedFunc(maps.Values(g.threads), func(a, b *thread) int { return strings.Compare(a.id, b.id) })
+	g.mu.Unlock()
+	for _, t := range threads {
+		t.lock()
+		body := t.conversation()
+		t.unlock()
+		if body != nil {
+			items = append(items, &item{id: t.id, mediaType: "application/json", body: body})
+		}
+	}
+	return items
+}
+
+// conversation describes a thread by its first message, nil if nothing was said
+// yet. The caller holds its lock.
+func (t *thread) conversation() json.RawMessage {
+	first := Message{}
+	switch {
+	case len(t.past.messages) > 0:
+		first = *t.past.messages[0]
+	case t.run != nil && t.run.chain != nil && t.run.chain.message.ID != "":
+		first = t.run.chain.message
+	default:
+		return nil
+	}
+	var told struct {
+		Content   json.RawMessage `json:"content"`
+		CreatedAt json.RawMessage `json:"createdAt"`
+	}
+	// What is no such message has no title.
+	_ = json.Unmarshal(first.render(), &told)
+	return object{}.text("id", t.id).some("title", told.Content).some("createdAt", told.CreatedAt).close()
+}
+
+// item returns one thing of a collection, nil if it is not there.
+func (g *Gateway) item(shelf, id string) *item {
+	if found := g.shelves.find(shelf, id); found != nil {
+		return found
+	}
+	spoken := g.spoken(shelf)
+	if at := slices.IndexFunc(spoken, func(i *item) bool { return i.id == id }); at >= 0 {
+		return spoken[at]
+	}
+	return nil
 }
 
 // describe is an item as JSON: itself, or what is known of its bytes.
@@ -119,7 +180,7 @@ func (g *Gateway) serveShelf(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet, http.MethodHead:
-			writeJSON(w, http.StatusOK, g.shelves.list(name))
+			writeJSON(w, http.StatusOK, g.shelves.list(name, g.spoken(name)))
 		case http.MethodPost:
 			g.putItem(w, r, name, "", http.StatusCreated)
 		default:
@@ -132,7 +193,7 @@ func (g *Gateway) serveShelf(name string) http.HandlerFunc {
 func (g *Gateway) serveItem(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := r.PathValue("id")
-		found := g.shelves.find(name, id)
+		found := g.item(name, id)
 		switch r.Method {
 		case http.MethodPut, http.MethodPatch:
 			g.putItem(w, r, name, id, http.StatusOK)

@@ -16,6 +16,7 @@ import (
 type state struct {
 	Speed   json.RawMessage `json:"speed"` // "max" or a number
 	Held    bool            `json:"held"`
+	Seed    uint64          `json:"seed"`
 	Sockets []string        `json:"sockets"`
 	Threads []threadState   `json:"threads"`
 }
@@ -32,7 +33,7 @@ type threadState struct {
 
 func (g *Gateway) state() state {
 	speed, held, _ := g.stage.pace()
-	st := state{Speed: json.RawMessage(`"max"`), Held: held, Sockets: []string{}, Threads: []threadState{}}
+	st := state{Speed: json.RawMessage(`"max"`), Held: held, Seed: g.seed(), Sockets: []string{}, Threads: []threadState{}}
 	if !math.IsInf(speed, 1) {
 		st.Speed = fmt.Append(nil, speed)
 	}
@@ -51,6 +52,15 @@ func (g *Gateway) state() state {
 	slices.Sort(st.Sockets)
 	slices.SortFunc(st.Threads, func(a, b threadState) int { return strings.Compare(a.ID, b.ID) })
 	return st
+}
+
+// seed is what ids and paces depend on by default: the player's own, mixed into
+// the scenario's.
+func (g *Gateway) seed() uint64 {
+	if synthetic, ok := g.source.(*scenarios); ok {
+		return synthetic.byDefault().Seed ^ g.config.Seed
+	}
+	return g.config.Seed
 }
 
 func (t *thread) state() threadState {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync/atomic"
 )
@@ -47,6 +48,14 @@ func (s *Socket) Handshake() Handshake { return s.handshake }
 // Recovered reports whether the socket took up a lost session: it kept its id
 // and its rooms, and was sent what it missed.
 func (s *Socket) Recovered() bool { return s.recovered }
+
+// Rooms returns the rooms that the socket is in, without the one of its own id.
+func (s *Socket) Rooms() []string {
+	h := &s.conn.server.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.rooms), func(room string) bool { return room == s.id })
+}
 
 // Connection returns the id of the connection, which the client's sockets of
 // other namespaces share.
