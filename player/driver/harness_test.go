@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tapedeck/player/engine"
@@ -355,7 +356,7 @@ func (g *gateway) close() error {
 }
 
 // driveAgainst drives the client of a tape against a gateway, and tells what
-// came of it.
+// came of it. It is called in a bubble.
 func driveAgainst(ctx context.Context, tape *written, g *gateway, o Options) (lines []string, err error) {
 	recording, err := Load(ctx, tape, LoadOptions{})
 	if err != nil {
@@ -364,6 +365,7 @@ func driveAgainst(ctx context.Context, tape *written, g *gateway, o Options) (li
 	m, stop := serveMemory(g.engine)
 	o.URL, o.Dial, o.Suffix = "http://gateway.test", m.dial, "x"
 	result, undriven := recording.Drive(ctx, o)
+	synctest.Wait() // for the gateway to hear the farewells
 	err = errors.Join(g.close(), stop())
 	lines = append(lines, g.log...)
 	for _, remark := range recording.Remarks() {
