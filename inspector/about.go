@@ -80,6 +80,9 @@ func origin(s *capture.Session, look *Look) string {
 	if s.Gateway != "" {
 		parts = append(parts, "of "+Clean(s.Gateway))
 	}
+	if s.Played != "" {
+		parts = append(parts, "which played "+Clean(s.Played))
+	}
 	if s.Tool != "" {
 		parts = append(parts, "by tapedeck "+Clean(s.Tool))
 	}

@@ -36,3 +36,29 @@ func Judge(t *testing.T, s *scenario.Scenario, frames []capture.Frame) {
 	}
 	judge(t, s, w)
 }
+
+// Stepped starts a run on a stage that stands still, and lets one act go after
+// another until nothing more comes. It returns how many envelopes had been sent
+// after each step.
+func Stepped(t *testing.T, c Config, input string) (sent []int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, c)
+		s := w.connect(0)
+		s.start(t, "live", "m", input)
+		for {
+			time.Sleep(time.Hour)
+			if before := len(s.envelopes()); before != len(sent) {
+				t.Fatalf("%d envelopes were sent without a step, %d with one", before, len(sent))
+			}
+			w.gateway.Step(1)
+			synctest.Wait()
+			if len(s.envelopes()) == len(sent) {
+				break
+			}
+			sent = append(sent, len(s.envelopes()))
+		}
+		w.gateway.stage.close()
+	})
+	return sent
+}

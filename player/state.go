@@ -33,7 +33,7 @@ type threadState struct {
 
 func (g *Gateway) state() state {
 	speed, held, _ := g.stage.pace()
-	st := state{Speed: json.RawMessage(`"max"`), Held: held, Seed: g.seed(), Sockets: []string{}, Threads: []threadState{}}
+	st := state{Speed: json.RawMessage(`"max"`), Held: held, Seed: g.Seed(), Sockets: []string{}, Threads: []threadState{}}
 	if !math.IsInf(speed, 1) {
 		st.Speed = fmt.Append(nil, speed)
 	}
@@ -54,9 +54,9 @@ func (g *Gateway) state() state {
 	return st
 }
 
-// seed is what ids and paces depend on by default: the player's own, mixed into
-// the scenario's.
-func (g *Gateway) seed() uint64 {
+// Seed is what ids and paces depend on where no other scenario is chosen: the
+// configured one, mixed into the scenario's.
+func (g *Gateway) Seed() uint64 {
 	if synthetic, ok := g.source.(*scenarios); ok {
 		return synthetic.byDefault().Seed ^ g.config.Seed
 	}

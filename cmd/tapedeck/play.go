@@ -130,7 +130,7 @@ func (w *world) play(c *cli.Context) error {
 		}
 		defer file.run(stop.first, w.talk)()
 	}
-	w.sayPlayed(c, recorded, cfg)
+	w.sayPlayed(c, recorded, cfg, g.player.Seed())
 	w.sayWhere(d)
 	if desk != nil {
 		w.talk("control API at %s", desk.url())
@@ -149,7 +149,7 @@ func (w *world) play(c *cli.Context) error {
 }
 
 // sayPlayed tells what is played.
-func (w *world) sayPlayed(c *cli.Context, recorded *tape.Source, cfg *player.Config) {
+func (w *world) sayPlayed(c *cli.Context, recorded *tape.Source, cfg *player.Config, seed uint64) {
 	if recorded != nil {
 		s := recorded.Summary()
 		w.talk("tape %s: %d runs of %d threads, %d answers over HTTP", c.Args().First(), s.Starts, s.Threads, s.Exchanges)
@@ -157,7 +157,7 @@ func (w *world) sayPlayed(c *cli.Context, recorded *tape.Source, cfg *player.Con
 			w.talk("not played: %s", remark)
 		}
 	} else {
-		w.talk("scenario %s; another one: begin the text with scenario:NAME (tapedeck scenarios lists them)", cfg.Scenario)
+		w.talk("scenario %s, seed %d; another one: begin the text with scenario:NAME (tapedeck scenarios lists them)", cfg.Scenario, seed)
 	}
 	if cfg.Control.Off && c.String("control") != "off" {
 		w.talk("the control API is off, since this is not the loopback: --control-token TOKEN turns it on")

@@ -23,6 +23,7 @@ import (
 type proxyPlan struct {
 	config   *proxy.Config
 	scenario string // of the built-in gateway, if there is no upstream
+	played   string // and what it says of itself
 	tape     string
 	writer   recorder.WriterOptions
 	onError  string // relay or stop
@@ -78,6 +79,7 @@ func (plan *proxyPlan) startGateway() (*backstage, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.played = fmt.Sprintf("scenario %s, seed %d", plan.scenario, behind.player.Seed())
 	plan.config.Upstream, err = url.Parse(behind.url)
 	return behind, err
 }
@@ -87,7 +89,7 @@ func (plan *proxyPlan) startRecording(view *liveView, d *door, failed func(error
 	plan.writer.OnError = failed
 	rec, err := startRecording(recordingOptions{
 		path:    plan.tape,
-		session: capture.Session{Source: "proxy", Gateway: plan.config.Upstream.Redacted(), Listen: d.url},
+		session: capture.Session{Source: "proxy", Gateway: plan.config.Upstream.Redacted(), Listen: d.url, Played: plan.played},
 		writer:  plan.writer,
 		judge:   plan.judging,
 		watch:   view.watch,

@@ -20,8 +20,10 @@ type Session struct {
 	Source  string    `json:"source"`         // "proxy", "player" or the file imported
 	Gateway string    `json:"gateway"`        // the upstream's address
 	Listen  string    `json:"listen"`         // where clients connected
-	Tool    string    `json:"tool"`           // tapedeck's version
-	Clean   bool      `json:"clean"`          // it was ended, not cut off
+	// Played is what the built-in gateway played, and by which seed.
+	Played string `json:"played,omitempty"`
+	Tool   string `json:"tool"`  // tapedeck's version
+	Clean  bool   `json:"clean"` // it was ended, not cut off
 	// Live is set by who reads a tape that is being written: the session goes on.
 	Live    bool     `json:"live,omitempty"`
 	Fault   string   `json:"fault,omitempty"`   // why the recording is incomplete
