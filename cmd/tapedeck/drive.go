@@ -24,20 +24,20 @@ func (w *world) driveCommand() *cli.Command {
 		Name:      "drive",
 		Usage:     "do what the recorded client did, to a real gateway, and compare what comes of it",
 		ArgsUsage: "TAPE [RUN]",
-		Description: `tapedeck drive bug.tape -u http://localhost:3000        exit 1 if it goes another way
-tapedeck drive bug.tape 7f3a -u https://gw.example     only the client that had this run, with all it did
-tapedeck drive bug.tape -u http://gw:3000 --runs 5     how often it goes the same way, and what differs
+		Description: `tapedeck drive bug.tape -u http://localhost:3000       exit 1 if it goes another way
+tapedeck drive bug.tape 7f3a -u https://gw.example    only the client that had this run
+tapedeck drive bug.tape -u http://gw:3000 --runs 5    how often it goes the same way
 
-A message is sent when what the client had seen before it has come again: the answer, the end of
-the run, the decision. Ids are the gateway's new ones, decisions get the recorded answers. It is all
-recorded on a tape of its own, and each run is compared with the recorded one.
+A message is sent when what the client had seen before it has come again: the answer, the end
+of the run, the decision. Ids are the gateway's new ones, decisions get the recorded answers. It
+is all recorded on a tape of its own, and each run is compared with the recorded one.
 
-Credentials are not on the tape: give yours with --header, or with --auth or TAPEDECK_AUTH, which is
-what CONNECT carries, such as {"token": "…"}.
+Credentials are not on the tape: give yours with --header, or with --auth or TAPEDECK_AUTH,
+which is what CONNECT carries, such as {"token": "…"}.
 
-What it cannot promise: a model says the same thing otherwise each time (--ignore, --runs); a cancel
-never falls on the same envelope; HTTP requests, uploads and what the gateway knew before are not
-repeated; and all sockets speak WebSocket, those too that polled.`,
+What it cannot promise: a model says the same otherwise each time (--ignore, --runs); a cancel
+never falls on the same envelope; HTTP requests, uploads and what the gateway knew before are
+not repeated; and all sockets speak WebSocket, those too that polled.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "upstream", Aliases: []string{"u"}, Usage: "the `GATEWAY`'s address, such as http://localhost:3000; a path or query goes with each handshake"},
 			&cli.StringFlag{Name: "write", Aliases: []string{"w"}, Value: drivenTape, TakesFile: true, Usage: "the `TAPE` to record it on, a session for each drive"},
