@@ -24,7 +24,7 @@ func (w *world) driveCommand() *cli.Command {
 		Name:      "drive",
 		Usage:     "do what the recorded client did, to a real gateway, and compare what comes of it",
 		ArgsUsage: "TAPE [RUN]",
-		Description: `tapedeck drive bug.tape -u http://localhost:3000       exit 1 if it goes another way
+		Description: `tapedeck drive bug.tape -u http://localhost:3000      exit 1 if it goes another way
 tapedeck drive bug.tape 7f3a -u https://gw.example    only the client that had this run
 tapedeck drive bug.tape -u http://gw:3000 --runs 5    how often it goes the same way
 
