@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // parts are the values of an envelope, as JSON; nil where there is none.
 type parts struct {
 	v, thread, run, sequence, event []byte
@@ -227,6 +229,11 @@ type eventShape struct {
 type slotted struct {
 	field
 	slot slot
+}
+
+// has reports whether an event of the shape has a field of that slot.
+func (s *eventShape) has(slot slot) bool {
+	return slices.ContainsFunc(s.fields, func(f slotted) bool { return f.slot == slot })
 }
 
 var shapesByType = func() map[string]*eventShape {

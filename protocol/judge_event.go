@@ -174,11 +174,11 @@ func (j *judge) content(typ EventType, s slot, value []byte) {
 
 // cutAtBorder reports whether a delta begins or ends with U+FFFD, as it does
 // when bytes of a character were decoded apart.
-func (j *judge) cutAtBorder(value []byte) bool {
+func (v *Validator) cutAtBorder(value []byte) bool {
 	const replacement = string(utf8.RuneError)
 	text := inside(value)
 	if last := text[max(0, len(text)-len(`\uFFFD`)):]; bytes.HasPrefix(text, []byte(`\u`)) || bytes.HasPrefix(last, []byte(`\u`)) {
-		text = j.keep.unescape(value)
+		text = v.keep.unescape(value)
 	}
 	return bytes.HasPrefix(text, []byte(replacement)) || bytes.HasSuffix(text, []byte(replacement))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tapedeck/protocol/capture"
+	"tapedeck/protocol/wire"
 )
 
 // FuzzRepeat holds what is read by an envelope before it equal to what is read
@@ -52,15 +53,34 @@ func FuzzRepeat(f *testing.F) {
 			out := v.Validate(&m, nil)
 			return m, out
 		}
-		v, alone := NewValidator(Options{}), NewValidator(Options{})
-		read(v, first)
-		got, gotFindings := read(v, second)
-		want, wantFindings := read(alone, second)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q after %q reads otherwise (-alone +after it):\n%s", second, first, diff)
+		same := func(alone *Validator, got Message, gotFindings []Finding) {
+			t.Helper()
+			want, wantFindings := read(alone, got.Payload)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%q after %q reads otherwise (-alone +after it):\n%s", second, first, diff)
+			}
+			if diff := cmp.Diff(wantFindings, gotFindings); diff != "" {
+				t.Errorf("%q after %q is judged otherwise (-alone +after it):\n%s", second, first, diff)
+			}
 		}
-		if diff := cmp.Diff(wantFindings, gotFindings); diff != "" {
-			t.Errorf("%q after %q is judged otherwise (-alone +after it):\n%s", second, first, diff)
+		v := NewValidator(Options{})
+		read(v, first)
+		got, findings := read(v, second)
+		same(NewValidator(Options{}), got, findings)
+
+		// The same, told by the decoder what it is like.
+		v = NewValidator(Options{})
+		var d wire.Decoder
+		for _, payload := range [][]byte{first, second} {
+			data := append(append([]byte(`42["run:event",`), payload...), ']')
+			for i, p := range d.Decode(&capture.Frame{Connection: 1, Direction: capture.FromGateway, Kind: capture.Text, Data: data}) {
+				if p.Name != string(RunEvent) || len(p.Args) != 1 {
+					continue
+				}
+				m := Message{Name: RunEvent, Direction: capture.FromGateway, Payload: p.Args[0]}
+				findings := v.ValidateLike(&m, d.Like(i), nil)
+				same(NewValidator(Options{}), m, findings)
+			}
 		}
 	})
 }
@@ -73,14 +93,9 @@ func TestRepeats(t *testing.T) {
 		`{"v":1,"threadId":"t","runId":"r","sequence":8,"event":{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}}`,
 		`{"v":1,"threadId":"t","runId":"r","sequence":9,"event":{"type":"TEXT_MESSAGE_END","messageId":"m"}}`,
 	}
-	var l repeats
-	var s scanner
-	var p parts
+	v := NewValidator(Options{})
 	for _, payload := range kinds {
-		if !s.envelope([]byte(payload), &p) {
-			t.Fatalf("%s is refused", payload)
-		}
-		l.remember([]byte(payload), &p, s.places)
+		v.Validate(&Message{Name: RunEvent, Direction: capture.FromGateway, Payload: []byte(payload)}, nil)
 	}
 	for _, c := range []struct {
 		payload string
@@ -94,8 +109,9 @@ func TestRepeats(t *testing.T) {
 		{`{"v":1,"threadId":"t","runId":"r","sequence":"7","event":{"type":"TEXT_MESSAGE_END","messageId":"m"}}`, false},
 		{`{"v":1,"threadId":"t","runId":"r","sequence":07,"event":{"type":"TEXT_MESSAGE_END","messageId":"m"}}`, false},
 	} {
-		if like := l.read([]byte(c.payload), &p, &s); like != c.like {
-			t.Errorf("%s is like one before: %v, want %v", c.payload, like, c.like)
+		like := v.repeats.like([]byte(c.payload))
+		if n := v.noteOf(&like); (n != nil) != c.like || c.like && !n.fine {
+			t.Errorf("%s is like one before: %v, want %v, in order", c.payload, n != nil, c.like)
 		}
 	}
 }

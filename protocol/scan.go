@@ -1,6 +1,6 @@
 package protocol
 
-import "unicode/utf8"
+import "tapedeck/protocol/wire"
 
 // scanner reads JSON in one pass and without allocating. It is content only
 // with JSON about which there is nothing to say; what it refuses is looked at
@@ -169,131 +169,14 @@ func (s *scanner) array(depth int) bool {
 	}
 }
 
-// scalar steps over the string or the number at i.
-func (s *scanner) scalar(b []byte, i int) (end int, ok bool) {
-	s.b, s.i = b, i
-	if i < len(b) && b[i] == '"' {
-		ok = s.text()
-	} else {
-		ok = s.number()
-	}
-	s.b = nil
-	return s.i, ok
+func (s *scanner) text() (ok bool) {
+	s.i, s.escaped, ok = wire.SkipString(s.b, s.i)
+	return ok
 }
 
-// plain are the bytes that stand in a string for themselves.
-var plain = func() (t [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
-func (s *scanner) text() bool {
-	b, i, ascii := s.b, s.i+1, true
-	start := i
-	s.escaped = false
-	for i < len(b) {
-		switch c := b[i]; {
-		case plain[c]:
-			i++
-		case c == '"':
-			s.i = i + 1
-			return ascii || utf8.Valid(b[start:i])
-		case c == '\\':
-			n := escape(b[i:])
-			if n == 0 {
-				return false
-			}
-			s.escaped = true
-			i += n
-		case c >= utf8.RuneSelf:
-			ascii = false
-			i++
-		default:
-			return false
-		}
-	}
-	return false
-}
-
-// escape returns the length of the escape that b begins with: 12 for a
-// surrogate pair, 0 for what is no escape or half a pair.
-func escape(b []byte) int {
-	if len(b) < 2 {
-		return 0
-	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	}
-	unit, ok := codeUnit(b)
-	switch {
-	case !ok, isLow(unit):
-		return 0
-	case !isHigh(unit):
-		return 6
-	}
-	if low, ok := codeUnit(b[6:]); ok && isLow(low) {
-		return 12
-	}
-	return 0
-}
-
-// codeUnit reads \uXXXX.
-func codeUnit(b []byte) (unit uint16, ok bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0, false
-	}
-	for _, c := range b[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		unit = unit<<4 | uint16(c)
-	}
-	return unit, true
-}
-
-func isHigh(unit uint16) bool { return unit>>10 == 0xd800>>10 }
-func isLow(unit uint16) bool  { return unit>>10 == 0xdc00>>10 }
-
-// number reads a number that JavaScript surely keeps as it is: no integer
-// beyond 2^53, and no exponent that could carry it out of range.
-func (s *scanner) number() bool {
-	s.next('-')
-	start := s.i
-	if !s.next('0') && s.digits() == 0 {
-		return false
-	}
-	whole := s.b[start:s.i]
-	if s.next('.') && s.digits() == 0 {
-		return false
-	}
-	if s.i < len(s.b) && s.b[s.i]|0x20 == 'e' {
-		s.i++
-		if !s.next('+') {
-			s.next('-')
-		}
-		if n := s.digits(); n == 0 || n > 2 || len(whole) > 100 {
-			return false
-		}
-		return true
-	}
-	const largest = "9007199254740992"
-	return len(whole) < len(largest) || len(whole) == len(largest) && string(whole) <= largest
-}
-
-func (s *scanner) digits() int {
-	start := s.i
-	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
-		s.i++
-	}
-	return s.i - start
+func (s *scanner) number() (ok bool) {
+	s.i, ok = wire.SkipNumber(s.b, s.i)
+	return ok
 }
 
 func (s *scanner) word(w string) bool {

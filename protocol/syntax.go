@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"tapedeck/protocol/wire"
 )
 
 // maxDepth is how deep JSON may go and still be judged.
@@ -170,19 +172,12 @@ func invalidUTF8(b []byte) int {
 
 // loneSurrogate finds an escaped half of a surrogate pair in a string's JSON.
 func loneSurrogate(value []byte) (unit uint16, lone bool) {
-	for i := 0; i < len(value); {
-		if value[i] != '\\' {
-			i++
-			continue
-		}
-		n := escape(value[i:])
-		if n == 0 {
-			unit, _ = codeUnit(value[i:])
-			return unit, true
-		}
-		i += n
+	end, _, ok := wire.SkipString(value, 0)
+	if ok || end+6 > len(value) || value[end] != '\\' {
+		return 0, false
 	}
-	return 0, false
+	code, err := strconv.ParseUint(string(value[end+2:end+6]), 16, 16)
+	return uint16(code), err == nil
 }
 
 // roundedTo returns what JavaScript makes of a number that it cannot keep: an

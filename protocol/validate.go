@@ -1,5 +1,7 @@
 package protocol
 
+import "tapedeck/protocol/wire"
+
 // Options say how a Validator judges. The zero value judges by the page alone.
 type Options struct {
 	// Schemas describe messages and events in place of the built-in shapes.
@@ -29,6 +31,13 @@ func NewValidator(o Options) *Validator { return &Validator{schemas: o.Schemas} 
 // Validator keeps neither m nor its bytes. Envelopes inside a replay are not
 // judged here: give each of them as a run:event of its own.
 func (v *Validator) Validate(m *Message, out []Finding) []Finding {
+	return v.ValidateLike(m, wire.Like{}, out)
+}
+
+// ValidateLike is Validate for a message whose payload is known to be like one
+// before it, so that what is the same need not be read again: like is what
+// wire.Decoder says of its packet.
+func (v *Validator) ValidateLike(m *Message, like wire.Like, out []Finding) []Finding {
 	j := judge{Validator: v, m: m, out: out, first: len(out)}
 	envelope := m.Envelope
 	m.Envelope = nil
@@ -38,7 +47,10 @@ func (v *Validator) Validate(m *Message, out []Finding) []Finding {
 	j.extra()
 	payload := trim(m.Payload)
 	if m.Name == RunEvent && !m.Answer {
-		return j.runEvent(payload, envelope)
+		if len(payload) != len(m.Payload) {
+			like = wire.Like{}
+		}
+		return j.runEvent(payload, envelope, like)
 	}
 	if m.Answer && len(payload) == 0 && m.Name != ThreadMessages {
 		return j.finish("", "", 0)
@@ -65,12 +77,25 @@ func (v *Validator) Validate(m *Message, out []Finding) []Finding {
 }
 
 // runEvent reads and judges an envelope.
-func (j *judge) runEvent(payload []byte, e *Envelope) []Finding {
+func (j *judge) runEvent(payload []byte, e *Envelope, like wire.Like) []Finding {
+	if e == nil {
+		e = new(Envelope)
+	}
 	p := &j.parts
+	n := j.noteOf(&like)
+	if n == nil && (!like.Holds() || len(like.Changes) > 0) {
+		like = j.repeats.like(payload)
+		n = j.noteOf(&like)
+	}
+	learn := false
 	switch {
-	case j.repeats.read(payload, p, &j.scanner):
+	case n != nil && j.again(n, &like, payload, e):
+		j.m.Envelope = e
+		return j.finish(e.ThreadID, e.RunID, e.Sequence)
+	case n != nil:
+		n.read(payload, &like, p)
 	case j.scanner.envelope(payload, p):
-		j.repeats.remember(payload, p, j.scanner.places)
+		learn = true
 	default:
 		state := readable
 		if len(payload) > 0 {
@@ -85,16 +110,22 @@ func (j *judge) runEvent(payload []byte, e *Envelope) []Finding {
 		}
 	}
 	j.envelope(payload, p)
-	return j.conclude(payload, e)
+	out := j.conclude(payload, e)
+	if learn && j.m.Envelope != nil {
+		if !like.Holds() {
+			like = j.repeats.learn(payload)
+		}
+		if like.Holds() {
+			j.remember(&like, e, len(out) == j.first)
+		}
+	}
+	return out
 }
 
 // conclude gives the message its envelope.
 func (j *judge) conclude(payload []byte, e *Envelope) []Finding {
 	if kindOf(payload) != isObject {
 		return j.finish("", "", 0)
-	}
-	if e == nil {
-		e = new(Envelope)
 	}
 	j.keep.fill(e, &j.parts)
 	j.m.Envelope = e

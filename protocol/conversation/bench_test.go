@@ -75,12 +75,13 @@ func BenchmarkDecode(b *testing.B) {
 		d.Decode(&s.frames[i])
 	}
 	var e protocol.Envelope
+	var m protocol.Message
 	var out []protocol.Finding
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		f := s.delta(n)
 		p := &d.Decode(&f)[0]
-		m := protocol.Message{Name: protocol.Name(p.Name), Payload: p.Args[0], Envelope: &e}
-		out = v.Validate(&m, out[:0])
+		m = protocol.Message{Name: protocol.Name(p.Name), Direction: f.Direction, Payload: p.Args[0], Envelope: &e}
+		out = v.ValidateLike(&m, d.Like(0), out[:0])
 	}
 }

@@ -23,6 +23,7 @@ func (s *State) packets(f *capture.Frame) {
 	}
 	for i := range s.step.Packets {
 		p := &s.step.Packets[i]
+		s.like = s.decoder.Like(i)
 		if p.Fault != wire.NoFault {
 			s.fault(c, p)
 		}
@@ -209,7 +210,7 @@ func (s *State) message(k *socket, p *wire.Packet, m protocol.Message, flags cap
 	*t = turn{m: &s.step.Messages[i], socket: k, flags: flags}
 	before := len(s.step.Findings)
 	if !flags.Has(capture.Injected) {
-		s.step.Findings = s.validator.Validate(t.m, s.step.Findings)
+		s.step.Findings = s.validator.ValidateLike(t.m, s.like, s.step.Findings)
 	}
 	s.step.Findings = append(s.step.Findings[:before], forgive(s.step.Findings[before:], t.m.Envelope)...)
 	after := len(s.step.Findings)

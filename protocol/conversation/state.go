@@ -34,6 +34,7 @@ type State struct {
 	envelopes []*protocol.Envelope // one for each run:event of a frame, used again
 	scratch   protocol.Envelope    // for the envelopes of a replay
 	turn      turn
+	like      wire.Like // what the packet being judged is like
 
 	// now is the time of the latest frame. It never runs back, though the
 	// stamps of an imported session may.

@@ -37,10 +37,11 @@ type Decoder struct {
 
 	packets []Packet
 	args    [][]byte // where packets' Args lie
+	likes   []Like   // of packets, as far as there are some
+	changes []Change // where those of likes lie
 	json    splitter
 	body    body
 	names   map[string]string
-	repeats repeats
 }
 
 // connection is what must be remembered of one connection.
@@ -62,15 +63,17 @@ type half struct {
 	want    int     // how many pending has announced
 	held    int     // bytes in its attachments
 	skip    int     // attachments still to come of a packet that was given up
+	repeats *repeats
 }
 
 // Decode returns the packets that f completes, in their order. The slice, and
 // what its packets point to, is valid until the next call.
 func (d *Decoder) Decode(f *capture.Frame) []Packet {
 	if cap(d.packets) > keptPackets {
-		d.packets, d.args = nil, nil
+		d.packets, d.args, d.likes, d.changes = nil, nil, nil, nil
 	}
 	d.packets, d.args = d.packets[:0], d.args[:0]
+	d.likes, d.changes = d.likes[:0], d.changes[:0]
 	switch f.Kind {
 	case capture.Open:
 		d.open(f)

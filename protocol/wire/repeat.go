@@ -1,9 +1,9 @@
 package wire
 
-import "unicode/utf8"
+import "bytes"
 
-// keptEvents is how many events are remembered, to read others by: the kinds
-// that a few streams at once are made of.
+// keptEvents is how many events of one direction of a connection are remembered,
+// to read others by: the kinds that a stream is made of.
 const keptEvents = 4
 
 // repeats are events that were read before. Most that come are like one of them.
@@ -15,24 +15,51 @@ type repeats struct {
 // repeat is an event without a question, with one object as its argument, and
 // spelled as encoders do: 42["run:event",{…}].
 type repeat struct {
-	Pattern
-	namespace, name string
+	Pattern                // of the object
+	prefix          []byte // what stands before it
+	namespace, name string // which that says
 	nameRaw         span
+}
+
+// Like says how the i-th packet that Decode returned last is like one before it.
+// It is valid until the next call of Decode. A packet that is like none may be
+// the first of its kind: then its own argument is what others will be like.
+func (d *Decoder) Like(i int) Like {
+	if i < len(d.likes) {
+		return d.likes[i]
+	}
+	return Like{}
+}
+
+// like takes note how the last packet is like one before.
+func (d *Decoder) like(l Like) {
+	for len(d.likes) < len(d.packets)-1 {
+		d.likes = append(d.likes, Like{})
+	}
+	d.likes = append(d.likes, l)
 }
 
 // repeated adds the n-th packet of the frame if it is like one that was read before.
 func (d *Decoder) repeated(raw []byte, n int) bool {
-	l := &d.repeats
+	l := d.half.repeats
+	if l == nil || raw[len(raw)-1] != ']' {
+		return false
+	}
 	for range l.events {
-		if r := &l.events[l.latest]; r.Match(raw, skipScalar) {
-			d.interrupt()
-			p := d.packet(raw, n, EngineMessage)
-			p.Type, p.Namespace, p.Name = Event, r.namespace, r.name
-			p.NameRaw = raw[r.nameRaw.from:r.nameRaw.to:r.nameRaw.to]
+		r := &l.events[l.latest]
+		if at := len(r.prefix); at < len(raw) && bytes.HasPrefix(raw, r.prefix) {
 			end := len(raw) - 1
-			d.args = append(d.args, raw[r.nameRaw.to+1:end:end])
-			p.Args = d.args[len(d.args)-1 : len(d.args) : len(d.args)]
-			return true
+			if like, ok := r.Match(raw[at:end], d.changes); ok {
+				d.changes = append(d.changes, like.Changes...)
+				d.interrupt()
+				p := d.packet(raw, n, EngineMessage)
+				p.Type, p.Namespace, p.Name = Event, r.namespace, r.name
+				p.NameRaw = raw[r.nameRaw.from:r.nameRaw.to:r.nameRaw.to]
+				d.args = append(d.args, raw[at:end:end])
+				p.Args = d.args[len(d.args)-1 : len(d.args) : len(d.args)]
+				d.like(like)
+				return true
+			}
 		}
 		l.latest = (l.latest + 1) % keptEvents
 	}
@@ -46,21 +73,16 @@ func (d *Decoder) remember(p *Packet, at int) {
 		return
 	}
 	name := span{at + 1, at + 1 + len(p.NameRaw)}
-	if len(p.Raw) != name.to+len(",]")+len(p.Args[0]) || p.Args[0][0] != '{' {
-		return // it has spaces, or an offset of recovery
+	if len(p.Raw) != name.to+len(",]")+len(p.Args[0]) || p.Args[0][0] != '{' || len(p.Args[0]) > maxPattern {
+		return // it has spaces, an offset of recovery, or is too long
 	}
-	l := &d.repeats
+	if d.half.repeats == nil {
+		d.half.repeats = &repeats{}
+	}
+	l := d.half.repeats
 	l.latest = (l.latest + keptEvents - 1) % keptEvents
 	r := &l.events[l.latest]
+	r.prefix = append(r.prefix[:0], p.Raw[:name.to+1]...)
 	r.namespace, r.name, r.nameRaw = p.Namespace, p.Name, name
-	r.Learn(p.Raw, name.to)
-}
-
-// skipScalar steps over a string, which must be UTF-8, or a number.
-func skipScalar(b []byte, i int) (end int, ok bool) {
-	if byteAt(b, i) != '"' {
-		return skipNumber(b, i)
-	}
-	end, ok = skipText(b, i)
-	return end, ok && utf8.Valid(b[i:end])
+	d.like(r.Learn(p.Args[0]))
 }

@@ -50,7 +50,9 @@ func FuzzRepeat(f *testing.F) {
 		}
 		read(&d, 2, first)
 		read(&alone, 2, first)
-		alone.repeats = repeats{}
+		for i := range alone.connections[1].halves {
+			alone.connections[1].halves[i][0].repeats = nil
+		}
 		if diff := cmp.Diff(read(&alone, 3, second), read(&d, 3, second)); diff != "" {
 			t.Errorf("%q after %q reads otherwise (-alone +after it):\n%s", second, first, diff)
 		}
@@ -61,10 +63,10 @@ func FuzzRepeat(f *testing.F) {
 func TestPattern(t *testing.T) {
 	const learnt = `{"a":"x","b":[12,-3e2,true],"c":{"d":""},"e":0}`
 	var p Pattern
-	if p.Match(nil, skipScalar) {
+	if _, ok := p.Match(nil, nil); ok {
 		t.Error("the zero Pattern matches an empty text")
 	}
-	p.Learn([]byte(learnt), 0)
+	first := p.Learn([]byte(learnt))
 	for _, c := range []struct {
 		text string
 		like bool
@@ -81,21 +83,30 @@ func TestPattern(t *testing.T) {
 		{`{"a":"x","b":[12,-3e2,true],"c":{"d":""},"e":`, false, ""},
 		{`{"a":"x`, false, ""},
 		{`{"a":"x","b":[12,-3e2,true],"c":{"d":""},"e":0}}`, false, ""},
+		{`{"a":"\ud83d","b":[12,-3e2,true],"c":{"d":""},"e":0}`, false, ""},
+		{`{"a":"\ud83d\ude00","b":[12,-3e2,true],"c":{"d":""},"e":0}`, true, `{"d":""}`},
+		{`{"a":"x","b":[12,9007199254740993,true],"c":{"d":""},"e":0}`, false, ""},
 		{"", false, ""},
 	} {
-		like := p.Match([]byte(c.text), skipScalar)
-		if like != c.like {
-			t.Errorf("%s matches: %v, want %v", c.text, like, c.like)
+		like, ok := p.Match([]byte(c.text), nil)
+		if ok != c.like {
+			t.Errorf("%s matches: %v, want %v", c.text, ok, c.like)
 		}
-		if like {
+		if ok {
 			from := bytes.Index([]byte(learnt), []byte(`{"d"`))
-			if got := c.text[p.At(from):p.At(from+len(`{"d":""}`))]; got != c.c {
+			if got := c.text[like.At(from):like.At(from+len(`{"d":""}`))]; got != c.c {
 				t.Errorf("in %s the value of c is %s, want %s", c.text, got, c.c)
 			}
 		}
 	}
-	p.Learn(append([]byte(learnt), make([]byte, maxPattern)...), 0)
-	if p.Match([]byte(learnt), skipScalar) {
+	p.Note = "what was read"
+	if !first.Holds() {
+		t.Error("what was learnt holds no more, though nothing was learnt since")
+	}
+	if like := p.Learn(append([]byte(learnt), make([]byte, maxPattern)...)); like.Holds() || first.Holds() || p.Note != nil {
+		t.Errorf("a text too long to be learnt: it holds: %v, the one before: %v, its note is %v", like.Holds(), first.Holds(), p.Note)
+	}
+	if _, ok := p.Match([]byte(learnt), nil); ok {
 		t.Error("a text too long to be learnt left the one before")
 	}
 }
