@@ -24,7 +24,8 @@ type play struct {
 
 // begin puts a script on the stage. The caller holds the thread's lock.
 func (g *Gateway) begin(r *run, s script.Script) *play {
-	p := &play{gateway: g, thread: r.thread, run: r, cues: s.Cues, cancel: s.OnCancel, due: g.stage.now()}
+	// The cues are its own, since those that are over are let go of.
+	p := &play{gateway: g, thread: r.thread, run: r, cues: slices.Clone(s.Cues), cancel: s.OnCancel, due: g.stage.now()}
 	r.play = p
 	if len(p.cues) > 0 {
 		r.thread.plays[p] = true
@@ -61,7 +62,7 @@ func (p *play) position() time.Duration {
 
 // replace plays cues from now on, and nothing of what was left.
 func (p *play) replace(cues []script.Cue) {
-	p.cues, p.from, p.due, p.await = cues, 0, p.gateway.stage.now(), ""
+	p.cues, p.from, p.due, p.await = slices.Clone(cues), 0, p.gateway.stage.now(), ""
 	p.next()
 }
 
@@ -85,6 +86,7 @@ func (p *play) perform(turn uint64) {
 // thread's lock.
 func (p *play) act() {
 	cue := p.cues[0]
+	p.cues[0] = script.Cue{}
 	p.cues = p.cues[1:]
 	turn := p.turn
 	switch act := cue.Act.(type) {

@@ -97,12 +97,27 @@ func (g *Gateway) keep(r *run, payload json.RawMessage) {
 	}
 }
 
+// note keeps an event for the next checkpoint. Deltas that follow each other are
+// joined: most of a run are deltas.
+func (r *run) note(e script.Event) {
+	if n := len(r.played); n > 0 && len(e.Delta) >= 2 {
+		if last := &r.played[n-1]; last.Type == e.Type && last.ID == e.ID && len(last.Delta) >= 2 {
+			if last.JSON != nil {
+				last.JSON, last.Delta = nil, slices.Clone(last.Delta) // from now on it is its own
+			}
+			last.Delta = append(last.Delta[:len(last.Delta)-1], e.Delta[1:]...)
+			return
+		}
+	}
+	r.played = append(r.played, e)
+}
+
 // observe keeps the state of the run and its thread.
 func (g *Gateway) observe(r *run, e script.Event) {
 	if r.ended {
 		return // a scenario that goes on after the end: nothing of it counts
 	}
-	r.played = append(r.played, e)
+	r.note(e)
 	switch e.Type {
 	case protocol.Interrupt:
 		var asked struct {

@@ -62,7 +62,7 @@ type run struct {
 	sequence  int64
 	envelopes []json.RawMessage // those that a replay holds
 	truncated bool
-	played    []script.Event // since the last checkpoint
+	played    []script.Event // since the last checkpoint; see note
 	asked     []decision
 	paused    bool // RUN_PAUSED was sent
 	altered   bool // it goes no longer as a recording went

@@ -13,14 +13,18 @@ import (
 
 // event builds an event object, its members in the order they are given.
 type event struct {
-	kind  protocol.EventType
-	id    string
-	json  []byte
-	piece []byte
+	kind     protocol.EventType
+	id       string
+	json     []byte
+	from, to int // where the delta stands in it; 0 if there is none
 }
 
+// usualEvent is the room that most events take, in bytes.
+const usualEvent = 112
+
 func newEvent(kind protocol.EventType) event {
-	return event{kind: kind, json: fmt.Appendf(nil, `{"type":%q`, kind)}
+	json := append(make([]byte, 0, usualEvent), `{"type":"`...)
+	return event{kind: kind, json: append(append(json, kind...), '"')}
 }
 
 // about sets the member that names what the event is about.
@@ -33,7 +37,7 @@ func (e event) about(key, id string) event {
 // text adds a member, unless its value is empty.
 func (e event) text(key, value string) event {
 	if value != "" {
-		e.json = appendString(fmt.Appendf(e.json, `,%q:`, key), value)
+		e.json = appendString(appendKey(e.json, key), value)
 	}
 	return e
 }
@@ -41,20 +45,29 @@ func (e event) text(key, value string) event {
 // delta adds the delta, which is a JSON string.
 func (e event) delta(piece []byte) event {
 	e = e.raw("delta", piece)
-	e.piece = piece
+	e.from, e.to = len(e.json)-len(piece), len(e.json)
 	return e
 }
 
 // raw adds a member whose value is JSON, unless it is empty.
 func (e event) raw(key string, value []byte) event {
 	if len(value) > 0 {
-		e.json = append(fmt.Appendf(e.json, `,%q:`, key), value...)
+		e.json = append(appendKey(e.json, key), value...)
 	}
 	return e
 }
 
+// appendKey begins a member, whose name needs no escapes.
+func appendKey(dst []byte, key string) []byte {
+	return append(append(append(dst, `,"`...), key...), `":`...)
+}
+
 func (e event) act() script.Event {
-	return script.Event{Type: e.kind, ID: e.id, JSON: append(e.json, '}'), Delta: e.piece}
+	made := script.Event{Type: e.kind, ID: e.id, JSON: append(e.json, '}')}
+	if e.to > 0 {
+		made.Delta = made.JSON[e.from:e.to:e.to]
+	}
+	return made
 }
 
 // ident makes the id of something of a run: the same for the same seed, thread
