@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PROGRAMS", programs)
 			env.Setenv("TAPEDECK_NODE_MODULES", modules)
 			env.Setenv("COLUMNS", "160")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // or each command of a race build sleeps a second
 			env.Values[servers{}] = &sync.Map{}
 			return nil
 		},
@@ -93,7 +94,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	name := args[0]
 	s := &server{cmd: exec.Command(lookPath(ts, args[1]), args[2:]...), done: make(chan error, 1)}
 	s.cmd.Dir = ts.MkAbs(".")
-	for _, v := range []string{"PATH", "HOME", "TMPDIR", "PROGRAMS", "TAPEDECK_NODE_MODULES", "COLUMNS"} {
+	for _, v := range []string{"PATH", "HOME", "TMPDIR", "PROGRAMS", "TAPEDECK_NODE_MODULES", "COLUMNS", "GORACE"} {
 		s.cmd.Env = append(s.cmd.Env, v+"="+ts.Getenv(v))
 	}
 	var err error
