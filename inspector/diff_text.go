@@ -17,26 +17,31 @@ const (
 type diffSheet struct {
 	*Diff
 	look *Look
-	out  *bufio.Writer
-	half int // columns of one side, 0 if they stand under each other
-	took int // columns of the times, 0 without
+	emit func([]Piece) // takes a line
+	half int           // columns of one side, 0 if they stand under each other
+	took int           // columns of the times, 0 without
+}
+
+func newDiffSheet(d *Diff, look *Look, emit func([]Piece)) *diffSheet {
+	s := &diffSheet{Diff: d, look: look, emit: emit}
+	if d.options.Timing {
+		s.took = 2 * 8
+	}
+	if width := look.width(); width >= sideBySide {
+		s.half = (width - 2 - 3 - s.took) / 2
+	}
+	return s
 }
 
 // Write writes a comparison for a person: the sides beside each other where
 // there is room, what is the same between differences folded, and a verdict.
 func (d *Diff) Write(w io.Writer, look *Look) error {
-	s := &diffSheet{Diff: d, look: look, out: bufio.NewWriter(w)}
-	width := look.width()
-	if d.options.Timing {
-		s.took = 2 * 8
-	}
-	if width >= sideBySide {
-		s.half = (width - 2 - 3 - s.took) / 2
-	}
+	out := bufio.NewWriter(w)
+	s := newDiffSheet(d, look, func(pieces []Piece) { out.WriteString(look.paint(pieces) + "\n") })
 	s.heading()
 	for i := 0; i < len(d.Pairs); {
 		if n := s.folded(i); n > diffContext {
-			s.line([]Piece{{Dim, look.glyph("⋯ ", ". ") + FormatCount(n, "construct") + " the same"}})
+			s.same(n)
 			i += n
 			continue
 		}
@@ -44,7 +49,12 @@ func (d *Diff) Write(w io.Writer, look *Look) error {
 		i++
 	}
 	s.verdict()
-	return s.out.Flush()
+	return out.Flush()
+}
+
+// same stands for so many constructs that are the same.
+func (s *diffSheet) same(n int) {
+	s.line([]Piece{{Dim, s.look.glyph("⋯ ", ". ") + FormatCount(n, "construct") + " the same"}})
 }
 
 // folded is how many pairs from i on are the same and far from a difference.
@@ -70,7 +80,7 @@ func (s *diffSheet) far(i int) bool {
 }
 
 func (s *diffSheet) line(pieces []Piece) {
-	s.out.WriteString(s.look.paint(trimPieces(pieces, s.look.width(), s.look)) + "\n")
+	s.emit(trimPieces(pieces, s.look.width(), s.look))
 }
 
 // columns writes two sides beside each other, and what stands behind them.
@@ -105,7 +115,7 @@ func (s *diffSheet) heading() {
 		s.line(append([]Piece{{Plain, "  "}}, a...))
 		s.line(append([]Piece{{Plain, "  "}}, b...))
 	}
-	s.out.WriteString("\n")
+	s.emit(nil)
 }
 
 // pair writes a construct with what has changed in it.
@@ -222,7 +232,7 @@ func (s *diffSheet) change(c *Change) {
 // verdict says what the comparison came to.
 func (s *diffSheet) verdict() {
 	same, changed, moved, onlyA, onlyB := s.Counts()
-	s.out.WriteString("\n")
+	s.emit(nil)
 	if s.Equal() {
 		s.line([]Piece{{Good, s.look.glyph("✔", "v") + " no differences"}, {Plain, " in " + FormatCount(same, "construct")}})
 	} else {

@@ -85,6 +85,14 @@ func (s *Screen) copy(text string) {
 func (s *Screen) copyJSON() {
 	var value any
 	switch s.top() {
+	case inCompare:
+		text, err := s.comparisonJSON()
+		if err != nil {
+			s.complain(err)
+			return
+		}
+		s.copy(text)
+		return
 	case inRuns:
 		chain := s.chosenChain()
 		if len(chain) == 0 {
@@ -124,6 +132,10 @@ func (s *Screen) copyJSON() {
 
 // copyCommand copies the command line that shows the same.
 func (s *Screen) copyCommand() {
+	if s.top() == inCompare {
+		s.copy(s.comparisonCommand())
+		return
+	}
 	chain := s.chosenChain()
 	if len(chain) == 0 {
 		return
@@ -163,8 +175,8 @@ func shellWord(word string) string {
 	return "'" + string(bytes.ReplaceAll([]byte(Clean(word)), []byte("'"), []byte(`'\''`))) + "'"
 }
 
-// export writes the run to a tape of its own.
-func (s *Screen) export() {
+// export writes the run to a file, "" for a tape of its own.
+func (s *Screen) export(to string) {
 	chain := s.chosenChain()
 	if len(chain) == 0 {
 		return
@@ -175,14 +187,14 @@ func (s *Screen) export() {
 	}
 	s.say = "exporting" + s.look.ellipsis()
 	s.loader.start(exportJob, func(ctx context.Context, tell teller) {
-		file, err := s.o.Export(ctx, chain)
+		file, err := s.o.Export(ctx, chain, to)
 		tell(func(s *Screen) {
 			s.loader.settled(exportJob)
 			if err != nil {
 				s.complain(fmt.Errorf("export run %q: %w", chain[0].ID, err))
 				return
 			}
-			s.Say("exported to " + file + "; serve it with: tapedeck play " + shellWord(file))
+			s.Say("exported to " + file + "; next: tapedeck open " + shellWord(file))
 		})
 	})
 }

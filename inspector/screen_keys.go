@@ -47,7 +47,7 @@ type binding struct {
 
 // keyTable is the whole of what can be done. The help is made from it.
 func keyTable() []binding {
-	const lists = inRuns | inTimeline | inFindings
+	const lists = inRuns | inTimeline | inFindings | inCompare
 	return []binding{
 		{keys: []Stroke{"Enter"}, in: lists, name: "open", help: "look closer", hint: "open", do: (*Screen).enter},
 		{keys: []Stroke{"Esc"}, in: everywhere, name: "back", help: "go back; or stop what is loading or searching", do: (*Screen).back},
@@ -69,12 +69,16 @@ func keyTable() []binding {
 
 		{keys: []Stroke{"n"}, in: inTimeline | inDetail, name: "next-finding", help: "the next finding", do: func(s *Screen) { s.toFinding(1) }},
 		{keys: []Stroke{"N"}, in: inTimeline | inDetail, name: "previous-finding", help: "the finding before", do: func(s *Screen) { s.toFinding(-1) }},
+		{keys: []Stroke{"c"}, in: inRuns | inTimeline, name: "compare", help: "compare two runs: press it on one, and then on the other", do: (*Screen).compare, takes: "RUN", with: (*Screen).compareNamed},
+		{keys: []Stroke{"n"}, in: inCompare, name: "next-difference", help: "the next difference", hint: "difference", do: func(s *Screen) { s.toDifference(1) }},
+		{keys: []Stroke{"N"}, in: inCompare, name: "previous-difference", help: "the difference before", do: func(s *Screen) { s.toDifference(-1) }},
 		{keys: []Stroke{"!"}, in: inTimeline | inDetail, name: "findings", help: "all findings, and why they matter", hint: "findings", do: (*Screen).openFindings},
 		{keys: []Stroke{"/"}, in: inTimeline, name: "filter", help: "show only what matches a filter", hint: "filter", do: func(s *Screen) { s.ask('/') }, takes: "FILTER", with: (*Screen).setFilter},
 		{keys: []Stroke{"s"}, in: inRuns | inTimeline, name: "search", help: "find words", do: func(s *Screen) { s.ask('s') }, takes: "WORDS", with: (*Screen).find},
 		{keys: []Stroke{"]"}, in: inRuns | inTimeline, name: "next-match", help: "find them again, further down", do: func(s *Screen) { s.findAgain(1) }},
 		{keys: []Stroke{"["}, in: inRuns | inTimeline, name: "previous-match", help: "find them again, further up", do: func(s *Screen) { s.findAgain(-1) }},
 
+		{keys: []Stroke{" ", "+"}, in: inCompare, name: "unfold", help: "show what is the same, or fold it", do: (*Screen).unfoldSame},
 		{keys: []Stroke{" ", "+"}, in: inTimeline, name: "fold", help: "unfold a construct into its messages, or fold it; a subagent hides its own", do: (*Screen).fold},
 		{keys: []Stroke{"r"}, in: inTimeline, name: "raw", help: "message by message, or by construct", do: (*Screen).toggleRaw},
 		{keys: []Stroke{"t"}, in: inTimeline, name: "time", help: "times since the run began, since the row before, or of day", do: (*Screen).turnTime},
@@ -84,7 +88,7 @@ func keyTable() []binding {
 
 		{keys: []Stroke{"y"}, in: lists | inDetail, name: "copy", help: "copy it as JSON", do: (*Screen).copyJSON},
 		{keys: []Stroke{"Y"}, in: lists | inDetail, name: "copy-command", help: "copy the command that shows it", do: (*Screen).copyCommand},
-		{keys: []Stroke{"e"}, in: inRuns | inTimeline | inDetail, name: "export", help: "export the run as a tape of its own", do: (*Screen).export},
+		{keys: []Stroke{"e"}, in: inRuns | inTimeline | inDetail, name: "export", help: "export the run as a tape of its own, or as what the file's ending says", do: func(s *Screen) { s.export("") }, takes: "FILE", with: (*Screen).export},
 		{keys: []Stroke{"R"}, in: inRuns | inTimeline | inDetail, name: "serve", help: "serve the run as a mock gateway, or stop", do: (*Screen).serve},
 		{keys: []Stroke{"m"}, in: inTimeline | inDetail, name: "mark", help: "mark it, with a comment", do: func(s *Screen) { s.ask('m') }, takes: "COMMENT", with: (*Screen).setMark},
 

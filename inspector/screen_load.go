@@ -26,13 +26,14 @@ type News struct {
 type jobKind uint8
 
 const (
-	watchJob  jobKind = iota // sessions and runs
-	filmJob                  // a run's frames
-	momentJob                // one message, whole
-	readerJob                // what a client would show
-	exportJob                // a run's own tape
-	markJob                  // the user's marks
-	serveJob                 // a mock gateway
+	watchJob   jobKind = iota // sessions and runs
+	filmJob                   // a run's frames
+	momentJob                 // one message, whole
+	readerJob                 // what a client would show
+	exportJob                 // a run's own tape
+	markJob                   // the user's marks
+	compareJob                // two runs' normal forms
+	serveJob                  // a mock gateway
 	jobKinds
 )
 

@@ -28,9 +28,10 @@ type ScreenOptions struct {
 	// Now is the clock that says how long a command has been waiting in a live
 	// session; nil says nothing.
 	Now func() time.Time
-	// Export writes a run with those that it continues to a file, and returns
-	// the file's name. With nil, there is no export.
-	Export func(ctx context.Context, chain []conversation.Run) (file string, err error)
+	// Export writes a run with those that it continues to a file, in the form that
+	// its name's ending says, and returns the name; "" is a new tape. With nil,
+	// there is no export.
+	Export func(ctx context.Context, chain []conversation.Run, file string) (string, error)
 	// Serve stands in as the gateway with what a run recorded, until ctx ends.
 	// It says in a line or two where. With nil, the command is only shown.
 	Serve func(ctx context.Context, run conversation.Run, say func(string)) error
@@ -58,6 +59,7 @@ type Screen struct {
 	item  detailView
 	panel findingsView
 	help  helpView
+	sides compareView
 
 	prompt *prompt
 	say    string // what the footer says until the next key
@@ -79,7 +81,8 @@ const (
 	inDetail
 	inFindings
 	inHelp
-	everywhere = inRuns | inTimeline | inDetail | inFindings | inHelp
+	inCompare
+	everywhere = inRuns | inTimeline | inDetail | inFindings | inHelp | inCompare
 )
 
 // NewScreen returns a screen that shows a source, and begins to load it. It
@@ -256,6 +259,8 @@ func (s *Screen) body(height int) []Line {
 		return s.findingsBody(height)
 	case inHelp:
 		return s.helpBody(height)
+	case inCompare:
+		return s.compareBody(height)
 	}
 	return s.runsBody(height)
 }
@@ -287,6 +292,8 @@ func (s *Screen) title() Line {
 		crumb("findings")
 	case inHelp:
 		crumb("help")
+	case inCompare:
+		crumb("comparison")
 	}
 	return Line{spread(left, s.status(), s.width, s.look.ellipsis()), Bar}
 }
@@ -301,6 +308,9 @@ func (s *Screen) status() []Piece {
 	var pieces []Piece
 	if s.serves != "" {
 		pieces = append(pieces, Piece{Worked, "serving " + shortID(s.serves) + "  "})
+	}
+	if a := s.sides.first; a != nil {
+		pieces = append(pieces, Piece{Notice, "A is " + shortID(a[0].ID) + "  "})
 	}
 	switch {
 	case s.runs.err != nil:
@@ -350,6 +360,8 @@ func (s *Screen) where() []Piece {
 		return []Piece{{Plain, " " + position(s.panel.list.cursor, len(s.findings()), "finding")}}
 	case inHelp:
 		return []Piece{{Plain, " keys"}}
+	case inCompare:
+		return s.compareWhere()
 	}
 	return s.runsWhere()
 }

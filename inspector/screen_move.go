@@ -13,6 +13,8 @@ func (s *Screen) enter() {
 		s.openDetail()
 	case inFindings:
 		s.enterFinding()
+	case inCompare:
+		s.enterPair()
 	}
 }
 
@@ -34,6 +36,8 @@ func (s *Screen) move(by int) {
 		s.panel.list.move(by, len(s.findings()))
 	case inHelp:
 		s.help.scroll += by
+	case inCompare:
+		s.sides.list.move(by, len(s.sides.items))
 	}
 }
 
@@ -47,6 +51,8 @@ func (s *Screen) page(by int) {
 		height = s.line.list.height
 	case inFindings:
 		height = s.panel.list.height
+	case inCompare:
+		height = s.sides.list.height
 	}
 	s.move(by * max(height-1, 1))
 }

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,12 @@ func TestScreens(t *testing.T) {
 		{"timing", "thread", []string{"G", "Enter", "j", "j", "j", "Enter", "6"}, 1, false},
 		{"findings", "thread", []string{"G", "Enter", "!"}, 3, false},
 		{"findings.none", "rejoin", []string{"Enter", "!"}, 1, false},
+		{"compare.first", "thread", []string{"c"}, 1, false},
+		{"compare", "thread", []string{"c", "j", "c"}, 3, false},
+		{"compare.ascii", "thread", []string{"c", "j", "c", "n"}, 1, true},
+		{"compare.unfolded", "thread", []string{"c", "j", "c", " ", "G"}, 1, false},
+		{"compare.opened", "thread", []string{"c", "j", "c", "n", "Enter"}, 1, false},
+		{"compare.same", "rejoin", []string{":", "type compare last", "Enter"}, 1, false},
 		{"help", "thread", []string{"G", "Enter", "?"}, 2, false},
 		{"error", "thread", []string{"Enter"}, 1, false},
 		{"rejoin", "rejoin", []string{"Enter"}, 2, false},
@@ -350,7 +357,9 @@ func TestScreenDeeds(t *testing.T) {
 	served := make(chan string, 1)
 	s := newTestScreen(t, tape, 120, 40, ScreenOptions{
 		Run: "7f3a", SetMark: keepMark,
-		Export: func(_ context.Context, chain []conversation.Run) (string, error) { return chain[0].ID + ".tape", nil },
+		Export: func(_ context.Context, chain []conversation.Run, file string) (string, error) {
+			return cmp.Or(file, chain[0].ID+".tape"), nil
+		},
 		Serve: func(ctx context.Context, run conversation.Run, say func(string)) error {
 			say("gateway at http://127.0.0.1:4081 for " + run.ID)
 			<-ctx.Done()
@@ -375,6 +384,8 @@ func TestScreenDeeds(t *testing.T) {
 	}
 	press(s, "e")
 	contains("exported to 7f3a9c21.tape")
+	press(s, ":", "type export bug.html", "Enter")
+	contains("exported to bug.html")
 	press(s, "R")
 	s.Take(<-s.News())
 	contains("gateway at http://127.0.0.1:4081 for 7f3a9c21")

@@ -82,7 +82,7 @@ func (w *world) drive(c *cli.Context) (err error) {
 	}
 	stop := newStopper()
 	defer stop.release()
-	if plan.source, err = openTape(stop.first, args[0]); err != nil {
+	if plan.source, err = w.openRecording(stop.first, args[0]); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, plan.source.Close()) }()

@@ -329,8 +329,22 @@ func (w *world) writePage(ctx context.Context, src live.Tape, runs []conversatio
 	return replaceFile(job.out, write)
 }
 
-func exportHTML(ctx context.Context, src inspector.Source, runs []conversation.Run, out string, o inspector.HTMLOptions) error {
-	return replaceFile(out, func(file io.Writer) error { return inspector.WriteHTML(ctx, file, src, runs, o) })
+// exportChain writes runs to a file as its ending says, unredacted. The tape that
+// they are on is not written over.
+func exportChain(ctx context.Context, src inspector.Source, runs []conversation.Run, out, tape string) error {
+	format, err := exportFormat("", out)
+	if err == nil {
+		err = mayReplace(out, tape)
+	}
+	switch {
+	case err != nil:
+		return err
+	case format == page:
+		o := inspector.HTMLOptions{Tool: version(), Zone: time.Local}
+		return replaceFile(out, func(file io.Writer) error { return inspector.WriteHTML(ctx, file, src, runs, o) })
+	}
+	_, err = capsule.ExportFile(ctx, src, keysOf(runs), out, capsule.Options{Format: format, Tool: version()})
+	return err
 }
 
 // replaceFile writes a file under another name, and gives it its own when it is

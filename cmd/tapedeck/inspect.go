@@ -88,13 +88,27 @@ func (w *world) canShow() bool {
 func screenOptions(look inspector.Look, src inspector.Source, path, run string, filter *inspector.Filter, chosen protocol.Settings) inspector.ScreenOptions {
 	return inspector.ScreenOptions{
 		Look: look, Tape: path, Flags: flagsFor(path), Run: run, Filter: filter, Rules: chosen, Now: time.Now,
-		Export: func(ctx context.Context, chain []conversation.Run) (string, error) {
-			file := "run-" + safeName(chain[0].ID) + ".html"
-			return file, exportHTML(ctx, src, chain, file, inspector.HTMLOptions{Tool: version(), Zone: look.Zone})
+		Export: func(ctx context.Context, chain []conversation.Run, file string) (string, error) {
+			if file == "" {
+				file = freeName("run-"+safeName(chain[0].ID), ".tape")
+			}
+			return file, exportChain(ctx, src, chain, file, path)
 		},
 		Serve: func(ctx context.Context, run conversation.Run, say func(string)) error {
 			return serveRun(ctx, src, run, say)
 		},
+	}
+}
+
+// freeName returns the first of NAME.tape, NAME-2.tape and so on that is not
+// there yet.
+func freeName(name, ending string) string {
+	file := name + ending
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(file); err != nil {
+			return file
+		}
+		file = fmt.Sprintf("%s-%d%s", name, n, ending)
 	}
 }
 
