@@ -90,7 +90,7 @@ func screenOptions(look inspector.Look, src inspector.Source, path, run string, 
 		Look: look, Tape: path, Flags: flagsFor(path), Run: run, Filter: filter, Rules: chosen, Now: time.Now,
 		Export: func(ctx context.Context, chain []conversation.Run, file string) (string, error) {
 			if file == "" {
-				file = freeName("run-"+safeName(chain[0].ID), ".tape")
+				file = freeName(safeName(chain[0].ID), ".tape")
 			}
 			return file, exportChain(ctx, src, chain, file, path)
 		},
