@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
 	"tapedeck/protocol/capture"
@@ -17,43 +16,31 @@ const (
 	// blockSize is how many bytes of records a block holds. Larger ones compress no
 	// better, and cost more when they are written again at each commit.
 	blockSize = 128 << 10
-	minRecord = 7         // bytes of the shortest record
-	maxBlock  = 512 << 10 // bytes of records that a block may claim
+	// slowWrites is how often a block is stored before it counts as one that came
+	// slowly: there is time to make it small at its end.
+	slowWrites = 4
+	minRecord  = 7         // bytes of the shortest record
+	maxBlock   = 512 << 10 // bytes of records that a block may claim
 )
-
-func newEncoder() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(blockSize))
-}
-
-// newDecoder returns a decoder that fills the room it is given and no more, so
-// that what a tape claims is checked before anything is allocated.
-func newDecoder() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true),
-		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxData))
-}
 
 // blockWriter adds frames to a tape. It belongs to one goroutine.
 type blockWriter struct {
-	encoder *zstd.Encoder
+	packer  packer
 	session capture.SessionID
 
 	// The open block.
-	first capture.Position
-	count int
-	last  time.Duration
-	raw   []byte
+	writes int // how often it was stored
+	first  capture.Position
+	count  int
+	last   time.Duration
+	raw    []byte
 
 	// Values lent to the transaction until it ends, and those that came back.
 	lent, spare [][]byte
 }
 
-func newBlockWriter(session capture.SessionID) (*blockWriter, error) {
-	encoder, err := newEncoder()
-	if err != nil {
-		return nil, err
-	}
-	return &blockWriter{encoder: encoder, session: session}, nil
+func newBlockWriter(session capture.SessionID) *blockWriter {
+	return &blockWriter{session: session}
 }
 
 func (w *blockWriter) next() capture.Position { return w.first + capture.Position(w.count) }
@@ -93,19 +80,18 @@ func (w *blockWriter) add(tx *bolt.Tx, f *capture.Frame) error {
 		sum := sha256.Sum256(f.Data)
 		if key = &sum; tx.Bucket([]byte(blobBucket)).Get(sum[:]) == nil {
 			value := binary.AppendUvarint(w.value(), uint64(len(f.Data)))
-			if err := w.put(tx, blobBucket, key[:], w.encoder.EncodeAll(f.Data, value)); err != nil {
+			if err := w.put(tx, blobBucket, key[:], w.packer.pack(value, f.Data)); err != nil {
 				return err
 			}
 		}
 	}
 	if w.count > 0 && (f.Position != w.next() || len(w.raw)+len(f.Data) > blockSize && key == nil || len(w.raw) > blockSize) {
-		if err := w.flush(tx); err != nil {
+		if err := w.close(tx); err != nil {
 			return err
 		}
-		w.count = 0
 	}
 	if w.count == 0 {
-		w.first, w.last, w.raw = f.Position, 0, w.raw[:0]
+		w.writes, w.first, w.last, w.raw = 0, f.Position, 0, w.raw[:0]
 	}
 	w.raw = appendRecord(w.raw, f, w.last, key)
 	w.last = f.At
@@ -120,11 +106,23 @@ func (w *blockWriter) add(tx *bolt.Tx, f *capture.Frame) error {
 // settle stores the open block at the end of a commit. One that is half full is
 // closed: to write it again would cost more than the room that two halves take.
 func (w *blockWriter) settle(tx *bolt.Tx) error {
-	err := w.flush(tx)
 	if len(w.raw) > blockSize/2 {
-		w.count = 0
+		return w.close(tx)
 	}
-	return err
+	return w.flush(tx)
+}
+
+// close stores the open block for the last time.
+func (w *blockWriter) close(tx *bolt.Tx) error {
+	defer func() { w.count = 0 }()
+	if w.count == 0 || w.writes < slowWrites {
+		return w.flush(tx)
+	}
+	value, err := w.packer.packTight(w.head(), w.raw)
+	if err != nil {
+		return err
+	}
+	return w.put(tx, frameBucket, positionKey(w.first), value)
 }
 
 // flush stores the open block as it stands.
@@ -132,10 +130,15 @@ func (w *blockWriter) flush(tx *bolt.Tx) error {
 	if w.count == 0 {
 		return nil
 	}
+	w.writes++
+	return w.put(tx, frameBucket, positionKey(w.first), w.packer.pack(w.head(), w.raw))
+}
+
+// head begins the open block's value.
+func (w *blockWriter) head() []byte {
 	value := binary.AppendUvarint(w.value(), uint64(w.session))
 	value = binary.AppendUvarint(value, uint64(w.count))
-	value = binary.AppendUvarint(value, uint64(len(w.raw)))
-	return w.put(tx, frameBucket, positionKey(w.first), w.encoder.EncodeAll(w.raw, value))
+	return binary.AppendUvarint(value, uint64(len(w.raw)))
 }
 
 // block is a block as it is read. It is never changed.
@@ -164,7 +167,7 @@ func (p *parser) blockHeader() (h blockHeader, err error) {
 }
 
 // decodeBlock reads the sealed value of the block whose first frame is given.
-func decodeBlock(decoder *zstd.Decoder, first capture.Position, value []byte) (*block, error) {
+func decodeBlock(u *unpacker, first capture.Position, value []byte) (*block, error) {
 	payload, err := unseal(frameBucket, positionKey(first), value)
 	if err != nil {
 		return nil, err
@@ -174,9 +177,9 @@ func decodeBlock(decoder *zstd.Decoder, first capture.Position, value []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	raw, err := decoder.DecodeAll(p.rest, make([]byte, 0, h.length))
-	if err != nil || uint64(len(raw)) != h.length {
-		return nil, fmt.Errorf("decompress %d bytes: got %d: %w", h.length, len(raw), noNil(err))
+	raw, err := u.unpack(p.rest, h.length)
+	if err != nil {
+		return nil, err
 	}
 	b := &block{session: h.session, records: make([]record, h.count)}
 	p = parser{rest: raw}
@@ -191,7 +194,7 @@ func decodeBlock(decoder *zstd.Decoder, first capture.Position, value []byte) (*
 }
 
 // decodeBlob reads the sealed value of a blob.
-func decodeBlob(decoder *zstd.Decoder, key, value []byte) ([]byte, error) {
+func decodeBlob(u *unpacker, key, value []byte) ([]byte, error) {
 	payload, err := unseal(blobBucket, key, value)
 	if err != nil {
 		return nil, err
@@ -201,18 +204,8 @@ func decodeBlob(decoder *zstd.Decoder, key, value []byte) ([]byte, error) {
 	if p.bad || length > maxData {
 		return nil, fmt.Errorf("%w: a blob of %d bytes", errRecord, length)
 	}
-	data, err := decoder.DecodeAll(p.rest, make([]byte, 0, length))
-	if err != nil || uint64(len(data)) != length {
-		return nil, fmt.Errorf("decompress %d bytes: got %d: %w", length, len(data), noNil(err))
-	}
-	return slices.Clip(data), nil
-}
-
-func noNil(err error) error {
-	if err == nil {
-		return errRecord
-	}
-	return err
+	data, err := u.unpack(p.rest, length)
+	return slices.Clip(data), err
 }
 
 // put seals a value and stores it.

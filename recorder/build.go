@@ -77,9 +77,7 @@ func (b *builder) frame(session capture.SessionID, f *capture.Frame) (err error)
 		if err := b.flush(); err != nil {
 			return err
 		}
-		if b.blocks, err = newBlockWriter(session); err != nil {
-			return err
-		}
+		b.blocks = newBlockWriter(session)
 	}
 	return b.blocks.add(b.tx, f)
 }

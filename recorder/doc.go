@@ -11,7 +11,7 @@
 // file that is no tape, or a newer or damaged one, is refused before a byte of
 // it is changed.
 //
-// # Layout, format 1
+// # Layout, format 2
 //
 // Numbers in keys are big-endian, so that keys sort as their numbers do. A
 // "name" is the first 16 bytes of the SHA-256 of a run's or thread's id, since
@@ -24,7 +24,7 @@
 //	sessions     session (4)                                  JSON of capture.Session
 //	connections  position of the Open frame (8)               session (varint), that frame's record
 //	frames       position of the block's first frame (8)      a block
-//	blobs        SHA-256 of the bytes (32)                    length (varint), the bytes in zstd
+//	blobs        SHA-256 of the bytes (32)                    length (varint), the bytes, packed
 //	runs         session (4), name (16)                       JSON of conversation.Run
 //	threads      session (4), name (16)                       JSON of conversation.Thread
 //	posts        session (4), name of the run (16),           up to 512 positions: the first as a varint,
@@ -37,7 +37,7 @@
 // a tape's values from other bytes without the tree that led to them.
 //
 // A block is the number of its session, the number of its frames and the length
-// of their records (varints), and the records in zstd. It closes at 128 KiB of
+// of their records (varints), and the records, packed. It closes at 128 KiB of
 // records, and with its session; until then it is written again under its key at
 // each commit. Positions are dense within a block, so a record holds none:
 //
@@ -50,6 +50,10 @@
 //	                          the length shifted and one more, then a blob's key
 //
 // Data over 64 KiB is kept in blobs, once however often it passed.
+//
+// Packed bytes are in s2, or in zstd, which is known by its first four bytes:
+// blocks that came slowly are, at their end. Format 1 had zstd alone; a tape of it
+// is read, and recorded on, as it stands.
 //
 // Sessions, connections, frames and blobs are what was recorded. The rest is
 // derived from it (see [Index]), reaches as far as the session's Judged says,

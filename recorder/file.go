@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	format     = 1 // of the tapes that this package writes
+	format     = 2 // of the tapes that this package writes
 	secretSize = 32
 
 	// The lock is tried for, for a third of a second: often, since those who read
@@ -300,13 +300,19 @@ func initTape(tx *bolt.Tx, tool string, secret []byte) error {
 		}
 	}
 	for _, row := range []struct{ key, value string }{
-		{"format", strconv.Itoa(format)}, {"tool", tool}, {"secret", string(secret)},
+		{"tool", tool}, {"secret", string(secret)},
 	} {
 		if err := put(tx, metaBucket, []byte(row.key), append(make([]byte, sealSize), row.value...)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return putFormat(tx)
+}
+
+// putFormat says that the tape may hold what this format does. What older ones
+// hold is read as it stands.
+func putFormat(tx *bolt.Tx) error {
+	return put(tx, metaBucket, []byte("format"), strconv.AppendInt(make([]byte, sealSize), format, 10))
 }
 
 func newSecret() []byte {

@@ -3,19 +3,22 @@ package recorder
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
 
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
 )
 
-// oldSession, oldFrames and oldIndex are what testdata/format1.golden holds. It
-// was written when format 1 was new, and every later tapedeck reads it.
+// oldSession, oldFrames and oldIndex are what testdata/format1.golden and those
+// after it hold. Each was written when its format was new, and every later
+// tapedeck reads it.
 func oldSession() *capture.Session {
 	return &capture.Session{Started: epoch, Source: "proxy", Gateway: "https://gateway.example", Listen: "127.0.0.1:4100", Tool: "v0.1.0"}
 }
@@ -45,8 +48,20 @@ func oldIndex() *Index {
 	}
 }
 
-func TestFormat1(t *testing.T) {
-	old, err := os.ReadFile(filepath.Join("testdata", "format1.golden"))
+func TestFormats(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rules int // the version of the catalogue, which the first tapes did not say
+	}{
+		{"format1.golden", 0},
+		{"format2.golden", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) { testFormat(t, c.name, c.rules) })
+	}
+}
+
+func testFormat(t *testing.T, name string, rules int) {
+	old, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +79,7 @@ func TestFormat1(t *testing.T) {
 		}
 		want := *oldSession()
 		want.ID, want.First, want.Last, want.Judged, want.Clean, want.Ended = 1, 1, 5, 5, true, epoch.Add(time.Second)
+		want.Rules = rules
 		if diff := cmp.Diff(want, all[0]); diff != "" {
 			t.Errorf("session (-want +got):\n%s", diff)
 		}
@@ -94,6 +110,26 @@ func TestFormat1(t *testing.T) {
 	if s.ID != 2 || s.First != 6 {
 		t.Errorf("the next session is %d from %d on", s.ID, s.First)
 	}
+	more := oldFrames()
+	for i := range more {
+		more[i].Position += 5
+		more[i].Connection += 5
+	}
+	write(w, more)
 	closeWriter(t, w, 0)
 	check(2)
+	r := open(t, path)
+	if frames, err := r.Frames(t.Context(), 6, 9); err != nil || diffFrames(more, frames) != "" {
+		t.Errorf("frames of the next session: %s%v", diffFrames(more, frames), err)
+	}
+	err = r.view(t.Context(), func(tx *bolt.Tx) error {
+		text, err := getMeta(tx, "format")
+		if string(text) != strconv.Itoa(format) {
+			t.Errorf("the tape says that its format is %q, want %d", text, format)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
 	"tapedeck/protocol/capture"
@@ -28,7 +27,7 @@ type blockCache struct {
 	blocks  []cached   // the latest last
 	blobKey [sha256.Size]byte
 	blob    []byte
-	decoder *zstd.Decoder
+	unpack  *unpacker
 }
 
 // cached is a decoded block. Another may stand under its key later, such as the
@@ -63,17 +62,17 @@ func (c *blockCache) put(first capture.Position, value []byte, b *block) {
 	c.blocks = append(c.blocks, cached{first: first, seal: [sealSize]byte(value), block: b})
 }
 
-// decompressor returns the decoder, which is made when it is first needed.
-func (c *blockCache) decompressor() (*zstd.Decoder, error) {
+// unpacker returns the unpacker, which is made when it is first needed.
+func (c *blockCache) unpacker() (*unpacker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.decoder == nil {
+	if c.unpack == nil {
 		var err error
-		if c.decoder, err = newDecoder(); err != nil {
+		if c.unpack, err = newUnpacker(); err != nil {
 			return nil, err
 		}
 	}
-	return c.decoder, nil
+	return c.unpack, nil
 }
 
 // stored is a block as it lies in the file.
@@ -147,11 +146,11 @@ func (r *Reader) blockAt(ctx context.Context, p capture.Position) (*block, error
 	if s.block != nil {
 		return s.block, nil
 	}
-	decoder, err := r.cache.decompressor()
+	u, err := r.cache.unpacker()
 	if err != nil {
 		return nil, err
 	}
-	b, err := decodeBlock(decoder, s.first, s.value)
+	b, err := decodeBlock(u, s.first, s.value)
 	if err != nil {
 		return nil, &LostError{First: s.first, Last: s.last, Reason: err}
 	}
@@ -193,11 +192,11 @@ func (r *Reader) blob(ctx context.Context, key [sha256.Size]byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := r.cache.decompressor()
+	u, err := r.cache.unpacker()
 	if err != nil {
 		return nil, err
 	}
-	data, err := decodeBlob(decoder, key[:], value)
+	data, err := decodeBlob(u, key[:], value)
 	if err != nil {
 		return nil, err
 	}

@@ -45,30 +45,31 @@ func FuzzRecord(f *testing.F) {
 // Whatever a block's payload is, it is read or refused, and takes no more memory
 // than a block may.
 func FuzzBlock(f *testing.F) {
-	blocks, err := newBlockWriter(1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	blocks := newBlockWriter(1)
 	for _, frame := range frames(1, 50) {
 		blocks.raw = appendRecord(blocks.raw, &frame, 0, nil)
 	}
 	f.Add([]byte{1, 50}, uint16(len(blocks.raw)), blocks.raw)
 	f.Add([]byte{1, 1}, uint16(7), make([]byte, 7))
 	f.Add([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1}, uint16(9), []byte("not enough"))
-	decoder, err := newDecoder()
+	u, err := newUnpacker()
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(decoder.Close)
+	f.Cleanup(u.close)
 	f.Fuzz(func(t *testing.T, head []byte, length uint16, raw []byte) {
 		value := append(make([]byte, sealSize), head...)
 		for ; length >= 0x80; length >>= 7 {
 			value = append(value, byte(length)|0x80)
 		}
 		value = append(value, byte(length))
-		for _, value := range [][]byte{append(slices.Clip(value), raw...), blocks.encoder.EncodeAll(raw, slices.Clip(value))} {
+		tight, err := blocks.packer.packTight(slices.Clip(value), raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range [][]byte{append(slices.Clip(value), raw...), blocks.packer.pack(slices.Clip(value), raw), tight} {
 			seal(frameBucket, positionKey[capture.Position](1), value)
-			b, err := decodeBlock(decoder, 1, value)
+			b, err := decodeBlock(u, 1, value)
 			if (b == nil || len(b.records) == 0) && err == nil {
 				t.Errorf("neither a block nor an error")
 			}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"tapedeck/protocol/capture"
 )
 
@@ -75,17 +73,17 @@ func Repair(ctx context.Context, in, out string) (*Repaired, error) {
 // rebuild makes a tape of what was found.
 type rebuild struct {
 	*salvage
-	report  *Repaired
-	decoder *zstd.Decoder
-	saved   map[capture.SessionID][]Range
-	last    capture.Position
+	report *Repaired
+	unpack *unpacker
+	saved  map[capture.SessionID][]Range
+	last   capture.Position
 }
 
 func (r *rebuild) fill(ctx context.Context, b *builder) (err error) {
-	if r.decoder, err = newDecoder(); err != nil {
+	if r.unpack, err = newUnpacker(); err != nil {
 		return err
 	}
-	defer r.decoder.Close()
+	defer r.unpack.close()
 	r.saved = map[capture.SessionID][]Range{}
 	for _, first := range slices.Sorted(maps.Keys(r.blocks)) {
 		if err := ctx.Err(); err != nil {
@@ -118,7 +116,7 @@ func (r *rebuild) block(b *builder, first capture.Position) error {
 	if err != nil {
 		return nil // it was read before: what is gone is told as lost
 	}
-	blk, err := decodeBlock(r.decoder, first, value)
+	blk, err := decodeBlock(r.unpack, first, value)
 	if err != nil {
 		return nil
 	}
@@ -153,7 +151,7 @@ func (r *rebuild) blob(ref *blobRef) []byte {
 	if err != nil {
 		return nil
 	}
-	data, err := decodeBlob(r.decoder, ref.key[:], value)
+	data, err := decodeBlob(r.unpack, ref.key[:], value)
 	if err != nil || len(data) != ref.size {
 		return nil
 	}

@@ -79,6 +79,9 @@ func TestSizeOnDisk(t *testing.T) {
 			if size > int64(c.n)*60 {
 				t.Errorf("an envelope takes %.1f bytes on disk, want 60 at most", float64(size)/float64(c.n))
 			}
+			if diff := diffFrames(all, readAll(t, open(t, path))); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -154,6 +154,9 @@ func beginSession(tape *tapeFile, s *capture.Session, opts WriterOptions) (*Writ
 		begun.Secrets = opts.KeepSecrets
 		begun.Clean, begun.Ended = false, time.Time{}
 		w.session = begun
+		if err := putFormat(tx); err != nil {
+			return err
+		}
 		return putSession(tx, &begun)
 	})
 	if err != nil {
@@ -161,8 +164,8 @@ func beginSession(tape *tapeFile, s *capture.Session, opts WriterOptions) (*Writ
 	}
 	*s = w.session
 	w.next = s.First
-	w.blocks, err = newBlockWriter(s.ID)
-	return w, err
+	w.blocks = newBlockWriter(s.ID)
+	return w, nil
 }
 
 // lastPosition returns the position of the tape's last frame, 0 if it has none.
@@ -334,10 +337,7 @@ func (w *Writer) markGap(tx *bolt.Tx, at time.Duration, fault error) error {
 		return err
 	}
 	// The open block may hold frames that were never committed: begin another.
-	blocks, err := newBlockWriter(w.session.ID)
-	if err != nil {
-		return err
-	}
+	blocks := newBlockWriter(w.session.ID)
 	s := &w.session
 	s.Last = max(s.Last, s.First-1) + 1
 	s.Fault = fmt.Sprintf("%d frames (%d bytes) are missing from %d on: %v", w.loss.Frames, w.loss.Bytes, s.Last, fault)
