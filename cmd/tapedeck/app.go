@@ -39,7 +39,7 @@ func newApp(w *world) *cli.App {
 		Commands: []*cli.Command{
 			w.demoCommand(), w.proxyCommand(), w.playCommand(), w.scenariosCommand(), w.inspectCommand(),
 			w.runsCommand(), w.threadsCommand(), w.showCommand(), w.tailCommand(),
-			w.findingsCommand(), w.checkCommand(), w.diffCommand(), w.statsCommand(), w.driveCommand(), w.exportCommand(), w.importCommand(), w.openCommand(), w.rulesCommand(),
+			w.findingsCommand(), w.checkCommand(), w.diffCommand(), w.statsCommand(), w.driveCommand(), w.exportCommand(), w.importCommand(), w.openCommand(), w.reduceCommand(), w.rulesCommand(),
 			w.repairCommand(), w.pruneCommand(),
 			w.versionCommand(), w.completionCommand(),
 		},
