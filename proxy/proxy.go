@@ -33,6 +33,7 @@ type Proxy struct {
 	server  *http.Server
 	roads   roads
 	pieces  sync.Pool // of *piece
+	large   sync.Pool // of *[]byte, for long messages
 
 	polls context.Context // done once parked polls are to be cut
 	cut   context.Context // done once everything is

@@ -76,6 +76,7 @@ func (s *socket) connect(extensions string) {
 		}
 		w.scan = wire.NewScanner(wire.ScannerOptions{
 			Limit: s.p.cfg.BodyLimit, Deflate: wire.NegotiatedDeflate(extensions, w.dir), Hold: s.p.cfg.Gate != nil,
+			Large: &s.p.large,
 		})
 	}
 	s.up.dst, s.down.dst = s.down.src, s.up.src

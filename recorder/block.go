@@ -20,6 +20,7 @@ const (
 	// slowly: there is time to make it small at its end.
 	slowWrites = 4
 	minRecord  = 7         // bytes of the shortest record
+	keepValue  = 8 << 20   // bytes of a long value's room
 	maxBlock   = 512 << 10 // bytes of records that a block may claim
 )
 
@@ -35,8 +36,10 @@ type blockWriter struct {
 	last   time.Duration
 	raw    []byte
 
-	// Values lent to the transaction until it ends, and those that came back.
+	// Values lent to the transaction until it ends, and those that came back; of
+	// the long ones, one.
 	lent, spare [][]byte
+	long        []byte
 }
 
 func newBlockWriter(session capture.SessionID) *blockWriter {
@@ -55,6 +58,15 @@ func (w *blockWriter) value() []byte {
 	return make([]byte, sealSize, 4<<10)
 }
 
+// longValue is value for the data of a long frame.
+func (w *blockWriter) longValue() []byte {
+	v := w.long
+	if w.long = nil; v == nil {
+		return w.value()
+	}
+	return v[:sealSize]
+}
+
 // put seals a value and stores it. The value is the transaction's until it ends.
 func (w *blockWriter) put(tx *bolt.Tx, b bucket, key, value []byte) error {
 	w.lent = append(w.lent, value)
@@ -66,6 +78,8 @@ func (w *blockWriter) ended() {
 	for _, v := range w.lent {
 		if cap(v) <= maxBlock {
 			w.spare = append(w.spare, v)
+		} else if cap(v) <= keepValue {
+			w.long = v
 		}
 	}
 	clear(w.lent)
@@ -79,7 +93,7 @@ func (w *blockWriter) add(tx *bolt.Tx, f *capture.Frame) error {
 	if len(f.Data) > blobFrom {
 		sum := sha256.Sum256(f.Data)
 		if key = &sum; tx.Bucket([]byte(blobBucket)).Get(sum[:]) == nil {
-			value := binary.AppendUvarint(w.value(), uint64(len(f.Data)))
+			value := binary.AppendUvarint(w.longValue(), uint64(len(f.Data)))
 			if err := w.put(tx, blobBucket, key[:], w.packer.pack(value, f.Data)); err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ func (w *Writer) take() job {
 	frames, index := false, false
 	if n := len(w.pending.frames); n > 0 {
 		j.wait = commitDelay - now.Sub(w.since)
-		frames = w.closing || w.draining || j.wait <= 0 || n >= commitFrames || w.pending.bytes() >= commitBytes
+		frames = w.closing || w.draining || j.wait <= 0 || n >= commitFrames || w.pending.load.all >= commitBytes
 	}
 	if w.derived != nil {
 		wait := indexDelay - now.Sub(w.indexed)
@@ -97,7 +97,7 @@ func (w *Writer) take() job {
 // takePending returns the pending frames. Called with mu held.
 func (w *Writer) takePending() batch {
 	b := w.pending
-	w.flight += b.bytes()
+	w.flight = w.flight.plus(b.load)
 	w.pending = batch{}
 	if n := len(w.spares); n > 0 {
 		w.pending, w.spares = w.spares[n-1], w.spares[:n-1]
@@ -127,8 +127,8 @@ func (w *Writer) pass(b batch) {
 
 // reuse takes the room of a batch back. Called with mu held.
 func (w *Writer) reuse(b batch) {
-	w.flight -= b.bytes()
-	if b.reset(); len(w.spares) < keepBatches {
+	w.flight = w.flight.minus(b.load)
+	if b.reset(&w.long); len(w.spares) < keepBatches {
 		w.spares = append(w.spares, b)
 	}
 	w.space.Broadcast()

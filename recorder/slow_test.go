@@ -11,7 +11,7 @@ import (
 	"tapedeck/protocol/capture"
 )
 
-// On a slow disk the frames wait, 8 MiB of them, and then whoever brings them.
+// On a slow disk the frames wait, 4 MiB of them, and then whoever brings them.
 // Nothing is lost.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestSlowDisk(t *testing.T) {
 		default:
 		}
 		w.mu.Lock()
-		waiting := w.waiting()
+		waiting := w.waiting().all
 		w.mu.Unlock()
 		if waiting > maxPending || waiting < maxPending-10_000 {
 			t.Errorf("%d bytes wait, want just under %d", waiting, maxPending)
@@ -107,14 +107,49 @@ func TestSlowObserver(t *testing.T) {
 	}
 }
 
+// Long frames that wait leave the short ones their room.
+func TestShortBesideLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := make(chan struct{})
+		path := tapePath(t)
+		w, _ := newTape(t, path, WriterOptions{})
+		w.mu.Lock()
+		w.gate = func() { <-disk }
+		w.mu.Unlock()
+		all := frames(1, 8)
+		for i := range 3 {
+			all[2*i].Data = bytes.Repeat([]byte{byte(i)}, 5<<20)
+			all[2*i].Size = 5 << 20
+		}
+		write(w, all) // three long ones, and five short ones among them
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.Frame(&capture.Frame{Position: 9, Kind: capture.Text, Size: 5 << 20, Data: make([]byte, 5<<20)})
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("a fourth long frame was taken")
+		default:
+		}
+		close(disk)
+		<-done
+		closeWriter(t, w, time.Second)
+		if got := readAll(t, open(t, path)); len(got) != 9 || diffFrames(all, got[:8]) != "" {
+			t.Errorf("%d frames: %s", len(got), diffFrames(all, got[:8]))
+		}
+	})
+}
+
 // A frame over the limit passes alone.
 func TestLongFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := tapePath(t)
 		w, _ := newTape(t, path, WriterOptions{})
 		all := frames(1, 3)
-		all[0].Data = bytes.Repeat([]byte("0123456789abcdef"), maxPending/16+1)
-		all[1].Data = bytes.Repeat([]byte("fedcba9876543210"), maxPending/16+1)
+		all[0].Data = bytes.Repeat([]byte("0123456789abcdef"), maxLong/16+1)
+		all[1].Data = bytes.Repeat([]byte("fedcba9876543210"), maxLong/16+1)
 		write(w, all)
 		closeWriter(t, w, time.Second)
 		if diff := diffFrames(all, readAll(t, open(t, path))); diff != "" {

@@ -19,8 +19,10 @@ const (
 	commitFrames = 1000                  // or until so many wait
 	commitBytes  = 1 << 20               // or so many bytes
 	indexDelay   = 100 * time.Millisecond
-	maxPending   = 4 << 20 // bytes that wait for the disk, or to be observed
-	frameCost    = 96      // of a waiting frame, besides its data
+	maxPending   = 4 << 20  // bytes that wait for the disk, or to be observed,
+	maxLong      = 16 << 20 // and with the long frames among them
+	longFrame    = 1 << 20  // bytes
+	frameCost    = 96       // of a waiting frame, besides its data
 	keepArena    = 2 * commitBytes
 	keepBatches  = 16
 	followerWait = time.Second // for followers, when a tape ends
@@ -44,8 +46,9 @@ type Writer struct {
 	pending  batch
 	since    time.Time // the first pending frame came
 	watched  []batch   // written, and to be observed
-	flight   int       // bytes of the batches between pending and spares
+	flight   load      // of the batches between pending and spares
 	spares   []batch   // empty, for their room
+	long     sync.Pool // of *[]byte, for the data of long frames
 	waits    int
 	derived  *derived  // nil if there is nothing
 	indexed  time.Time // the last time
@@ -63,29 +66,67 @@ type Writer struct {
 	gate    func() // called before each commit, for tests; nil is nothing
 }
 
-// batch is frames that wait, with their data in one arena.
+// batch is frames that wait, with their data in one arena; long ones have memory
+// of their own.
 type batch struct {
 	frames []capture.Frame
 	arena  []byte
+	long   []*[]byte
+	load   load
 }
 
-func (b *batch) bytes() int { return len(b.arena) + frameCost*len(b.frames) }
+// load is how many bytes something takes, of which some are of long frames.
+type load struct{ all, long int }
 
-func (b *batch) add(f *capture.Frame) {
+func loadOf(f *capture.Frame) (l load) {
+	if l.all = len(f.Data) + frameCost; len(f.Data) > longFrame {
+		l.long = l.all
+	}
+	return l
+}
+
+func (l load) plus(m load) load { return load{l.all + m.all, l.long + m.long} }
+
+func (l load) minus(m load) load { return load{l.all - m.all, l.long - m.long} }
+
+// fits reports whether so much may wait: a few long frames do not keep the short
+// ones waiting.
+func (l load) fits() bool { return l.all-l.long <= maxPending && l.all <= maxLong }
+
+// add adds a copy of f, of whose data the pool lends the room if it is long.
+func (b *batch) add(f *capture.Frame, pool *sync.Pool) {
+	b.frames = append(b.frames, *f)
+	b.load = b.load.plus(loadOf(f))
+	kept := &b.frames[len(b.frames)-1]
+	if len(f.Data) > longFrame {
+		room, ok := pool.Get().(*[]byte)
+		if !ok {
+			room = new([]byte)
+		}
+		*room = append((*room)[:0], f.Data...)
+		b.long = append(b.long, room)
+		kept.Data = *room
+		return
+	}
 	at := len(b.arena)
 	b.arena = append(b.arena, f.Data...)
-	b.frames = append(b.frames, *f)
 	// Where the arena moves, the older frames keep what they point at.
-	b.frames[len(b.frames)-1].Data = b.arena[at:len(b.arena):len(b.arena)]
+	kept.Data = b.arena[at:len(b.arena):len(b.arena)]
 }
 
-// reset empties the batch and keeps its room, unless a long frame made it huge.
-func (b *batch) reset() {
+// reset empties the batch and keeps its room, unless many frames made it huge.
+func (b *batch) reset(pool *sync.Pool) {
 	if cap(b.arena) > keepArena {
 		b.arena = nil
 	}
+	for _, room := range b.long {
+		if cap(*room) <= maxLong {
+			pool.Put(room)
+		}
+	}
+	clear(b.long)
 	clear(b.frames)
-	b.frames, b.arena = b.frames[:0], b.arena[:0]
+	*b = batch{frames: b.frames[:0], arena: b.arena[:0], long: b.long[:0]}
 }
 
 // WriterOptions configure a Writer. The zero value is ready to use.
@@ -196,12 +237,13 @@ func putSession(tx *bolt.Tx, s *capture.Session) error {
 }
 
 // Frame adds f, whose position must be the next one. Data is copied; what is
-// over 256 MiB is cut. It waits only while 8 MiB of frames wait to be written and
-// observed, and never fails: an error of the disk is latched, see Err.
+// over 256 MiB is cut. It waits only while 4 MiB of frames wait to be written and
+// observed, or 16 MiB with those over 1 MiB, and never fails: an error of the disk
+// is latched, see Err.
 func (w *Writer) Frame(f *capture.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.await(len(f.Data) + frameCost)
+	w.await(f)
 	if w.err == nil && !w.closing && f.Position != w.next {
 		w.err = fmt.Errorf("record frame %d: the next one is %d", f.Position, w.next)
 		w.signal()
@@ -218,20 +260,23 @@ func (w *Writer) Frame(f *capture.Frame) {
 		kept = &cut
 	}
 	was := len(w.pending.frames)
-	w.pending.add(kept)
+	w.pending.add(kept, &w.long)
 	switch {
 	case was == 0:
 		w.since = time.Now()
 		w.signal()
-	case was+1 == commitFrames || w.pending.bytes() >= commitBytes:
+	case was+1 == commitFrames || w.pending.load.all >= commitBytes:
 		w.signal()
 	}
 }
 
-// await waits until there is room for n bytes more. What is longer than the limit
-// passes when nothing else waits.
-func (w *Writer) await(n int) {
-	full := func() bool { return !w.closing && w.waiting() > 0 && w.waiting()+n > maxPending }
+// await waits until there is room for f. What is longer than the limit passes when
+// nothing else waits.
+func (w *Writer) await(f *capture.Frame) {
+	full := func() bool {
+		waiting := w.waiting()
+		return !w.closing && waiting.all > 0 && !waiting.plus(loadOf(f)).fits()
+	}
 	if !full() {
 		return
 	}
@@ -256,13 +301,13 @@ func (w *Writer) Drain() {
 	defer w.mu.Unlock()
 	w.draining = true
 	w.signal()
-	for w.waiting() > 0 {
+	for w.waiting().all > 0 {
 		w.space.Wait()
 	}
 }
 
-// waiting returns how many bytes wait to be written and observed.
-func (w *Writer) waiting() int { return w.pending.bytes() + w.flight }
+// waiting returns how much waits to be written and observed.
+func (w *Writer) waiting() load { return w.pending.load.plus(w.flight) }
 
 func (w *Writer) signal() {
 	select {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"sync"
 
 	"tapedeck/protocol/capture"
 )
@@ -10,9 +11,15 @@ import (
 // otherwise, in bytes.
 const DefaultLimit = 64 << 20
 
-// keptBuffer is the largest buffer that is kept for the next message: thousands
-// of connections must not each hold on to their largest one.
-const keptBuffer = 256 << 10
+const (
+	// keptBuffer is the largest buffer that is kept for the next message: thousands
+	// of connections must not each hold on to their largest one.
+	keptBuffer = 256 << 10
+	// believed is how long a frame may say that it is, to be given all that room
+	// once its first 64 KiB have come. Memory that was not touched costs nothing.
+	believed  = 8 << 20
+	believeAt = 64 << 10
+)
 
 // ScannerOptions configure a Scanner. The zero value is ready to use.
 type ScannerOptions struct {
@@ -24,6 +31,10 @@ type ScannerOptions struct {
 	Deflate Deflate
 	// Hold begins as if Hold had been called.
 	Hold bool
+	// Large lends buffers for long messages, each a *[]byte, which many connections
+	// share: to touch new memory costs more than to copy into it. Nil makes new
+	// ones.
+	Large *sync.Pool
 }
 
 // Scanner finds the WebSocket messages in one direction of an upgraded
@@ -46,6 +57,8 @@ type Scanner struct {
 	limit   int64
 	inflate *inflater // nil if compression was not negotiated
 	hold    bool
+	large   *sync.Pool
+	lent    []byte // the large buffer that the last message lies in
 
 	in    []byte // what was fed and not yet looked at
 	ended bool
@@ -108,7 +121,7 @@ type assembly struct {
 // NewScanner returns a Scanner for the bytes that follow the 101 in one
 // direction.
 func NewScanner(opts ScannerOptions) *Scanner {
-	s := &Scanner{limit: int64(opts.Limit), inflate: newInflater(opts.Deflate), hold: opts.Hold}
+	s := &Scanner{limit: int64(opts.Limit), inflate: newInflater(opts.Deflate), hold: opts.Hold, large: opts.Large}
 	if s.limit <= 0 {
 		s.limit = DefaultLimit
 	}
@@ -155,6 +168,8 @@ func (s *Scanner) Release() []byte {
 // message and all that it points to are valid until the next call of a method
 // of s.
 func (s *Scanner) Next() *Message {
+	s.giveBack(s.lent)
+	s.lent = nil
 	for s.lost == "" && (len(s.in) > 0 || s.inFrame && s.left == 0) {
 		m := (*Message)(nil)
 		if s.inFrame {
@@ -267,7 +282,7 @@ func (s *Scanner) payload() *Message {
 	chunk := s.in[:n]
 	s.in = s.in[n:]
 	keep := chunk[:min(n, max(0, s.limit-a.size))]
-	a.buf = grow(a.buf, len(keep), min(s.left, s.limit-a.size))
+	a.buf = s.grow(a.buf, len(keep), min(s.left, s.limit-a.size))
 	if s.frame.masked {
 		a.buf = appendUnmasked(a.buf, keep, s.frame.key, s.frame.length-s.left)
 	} else {
@@ -291,13 +306,35 @@ func (s *Scanner) payload() *Message {
 }
 
 // grow makes room in b for n bytes of a frame that has left bytes to come. A
-// long message would be moved often if that only doubled what is there, and a
-// frame's length is not to be believed before its bytes have come.
-func grow(b []byte, n int, left int64) []byte {
+// long message would be moved often if that only doubled what is there, and the
+// length of a very long frame is not to be believed before its bytes have come.
+func (s *Scanner) grow(b []byte, n int, left int64) []byte {
 	if cap(b)-len(b) >= n {
 		return b
 	}
-	return slices.Grow(b, int(min(left, int64(n+3*len(b)))))
+	more := int64(n + 3*len(b))
+	if len(b) >= believeAt && left <= believed {
+		more = left
+	}
+	more = min(left, more)
+	if s.large == nil || len(b) < believeAt {
+		return slices.Grow(b, int(more))
+	}
+	var room []byte
+	if p, ok := s.large.Get().(*[]byte); ok {
+		room = *p
+	}
+	room = append(slices.Grow(room[:0], len(b)+int(more)), b...)
+	s.giveBack(b)
+	return room
+}
+
+// giveBack takes a buffer that is not used any more.
+func (s *Scanner) giveBack(b []byte) {
+	if s.large != nil && cap(b) > keptBuffer {
+		room := b // so that only a large one moves to the heap
+		s.large.Put(&room)
+	}
 }
 
 // piece hands out bytes that cannot be held.
@@ -323,6 +360,7 @@ func (s *Scanner) complete(a *assembly, flags capture.Flags) *Message {
 	if int64(len(m.Payload)) < m.Size {
 		m.Flags |= capture.Cut
 	}
+	s.lent = a.buf
 	*a = assembly{buf: reuse(a.buf), raw: reuse(a.raw)}
 	return m
 }
