@@ -92,7 +92,7 @@ func (g *Gateway) detachLane(r *run, lane string) {
 	here := p.position()
 	end := here
 	for _, cue := range p.cues {
-		e, isEvent := cue.Act.(script.Event)
+		e, isEvent := script.EventOf(cue.Act)
 		switch {
 		case !inLane(cue, lane):
 			kept = append(kept, cue)
@@ -105,7 +105,8 @@ func (g *Gateway) detachLane(r *run, lane string) {
 	}
 	t := g.newTask(r, lane, moved)
 	for _, cue := range now {
-		g.emitEvent(r, cue.Act.(script.Event))
+		e, _ := script.EventOf(cue.Act)
+		g.emitEvent(r, e)
 	}
 	g.emitEvent(r, script.Event{Type: protocol.SubagentFinished, ID: t.call, JSON: object{}.
 		raw("type", quote(string(protocol.SubagentFinished))).text("toolCallId", t.call).text("taskId", t.id).

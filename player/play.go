@@ -14,6 +14,7 @@ type play struct {
 	thread  *thread
 	run     *run
 	cues    []script.Cue // what is left
+	half    int          // when no more of them are left, the others are let go of
 	cancel  script.Cancel
 	turn    uint64        // counts how often it was scheduled: older entries are void
 	due     time.Duration // when its next act is due, by the stage's clock
@@ -24,14 +25,20 @@ type play struct {
 
 // begin puts a script on the stage. The caller holds the thread's lock.
 func (g *Gateway) begin(r *run, s script.Script) *play {
-	// The cues are its own, since those that are over are let go of.
-	p := &play{gateway: g, thread: r.thread, run: r, cues: slices.Clone(s.Cues), cancel: s.OnCancel, due: g.stage.now()}
+	p := &play{gateway: g, thread: r.thread, run: r, cancel: s.OnCancel, due: g.stage.now()}
+	p.own(s.Cues)
 	r.play = p
 	if len(p.cues) > 0 {
 		r.thread.plays[p] = true
 	}
 	p.next()
 	return p
+}
+
+// own makes cues what is left. They are copied, since those that are over are let
+// go of.
+func (p *play) own(cues []script.Cue) {
+	p.cues, p.half = slices.Clone(cues), len(cues)/2
 }
 
 // next schedules the next cue. The caller holds the thread's lock. A history
@@ -62,7 +69,8 @@ func (p *play) position() time.Duration {
 
 // replace plays cues from now on, and nothing of what was left.
 func (p *play) replace(cues []script.Cue) {
-	p.cues, p.from, p.due, p.await = slices.Clone(cues), 0, p.gateway.stage.now(), ""
+	p.own(cues)
+	p.from, p.due, p.await = 0, p.gateway.stage.now(), ""
 	p.next()
 }
 
@@ -87,11 +95,15 @@ func (p *play) perform(turn uint64) {
 func (p *play) act() {
 	cue := p.cues[0]
 	p.cues[0] = script.Cue{}
-	p.cues = p.cues[1:]
+	if p.cues = p.cues[1:]; len(p.cues) == p.half {
+		p.own(p.cues)
+	}
 	turn := p.turn
 	switch act := cue.Act.(type) {
 	case script.Event:
 		p.gateway.emitEvent(p.run, act)
+	case *script.Delta:
+		p.gateway.emitDelta(p.run, act)
 	case script.Send:
 		p.gateway.send(p.thread, act)
 	case script.Cut:

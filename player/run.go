@@ -22,11 +22,21 @@ func (g *Gateway) emitEvent(r *run, e script.Event) {
 	}
 	r.altered = true
 	r.sequence++
-	payload := make([]byte, 0, len(r.head)+len(e.JSON)+24)
-	payload = strconv.AppendInt(append(payload, r.head...), r.sequence, 10)
-	payload = append(append(append(payload, `,"event":`...), e.JSON...), '}')
-	g.deliver(r, payload)
+	payload := r.open(r.sequence, len(e.JSON))
+	g.deliver(r, append(append(payload, e.JSON...), '}'))
 	g.observe(r, e)
+}
+
+// emitDelta sends a delta of a run, as emitEvent does.
+func (g *Gateway) emitDelta(r *run, d *script.Delta) {
+	r.altered = true
+	r.sequence++
+	made := kept{delta: d, sequence: r.sequence}
+	g.keep(r, made)
+	g.emit(r.thread, protocol.RunEvent, made.envelope(r))
+	if !r.ended {
+		r.note(script.Event{Type: d.Of.Type, ID: d.Of.ID, Delta: d.Text})
+	}
 }
 
 // emitRecorded sends an envelope as it was recorded.
@@ -48,7 +58,7 @@ func (g *Gateway) emitWarped(r *run, e script.Event) {
 	w := e.Warp
 	if w.Repeat {
 		if n := len(r.envelopes); n > 0 {
-			g.emit(r.thread, protocol.RunEvent, r.envelopes[n-1])
+			g.emit(r.thread, protocol.RunEvent, r.envelopes[n-1].envelope(r))
 		}
 		return
 	}
@@ -79,19 +89,19 @@ func number[N int | int64](n N) json.RawMessage { return strconv.AppendInt(nil, 
 
 // deliver sends an envelope and keeps it for replays.
 func (g *Gateway) deliver(r *run, payload json.RawMessage) {
-	g.keep(r, payload)
+	g.keep(r, kept{whole: &payload})
 	g.emit(r.thread, protocol.RunEvent, payload)
 }
 
 // keep keeps an envelope for replays.
-func (g *Gateway) keep(r *run, payload json.RawMessage) {
-	r.envelopes = append(r.envelopes, payload)
+func (g *Gateway) keep(r *run, k kept) {
+	r.envelopes = append(r.envelopes, k)
 	limit := g.config.ReplayBuffer
 	if r.thread.setting.Replay > 0 {
 		limit = r.thread.setting.Replay
 	}
 	if limit > 0 && len(r.envelopes) > limit {
-		r.envelopes[0] = nil
+		r.envelopes[0] = kept{}
 		r.envelopes = r.envelopes[1:]
 		r.truncated = true
 	}
@@ -100,16 +110,22 @@ func (g *Gateway) keep(r *run, payload json.RawMessage) {
 // note keeps an event for the next checkpoint. Deltas that follow each other are
 // joined: most of a run are deltas.
 func (r *run) note(e script.Event) {
-	if n := len(r.played); n > 0 && len(e.Delta) >= 2 {
-		if last := &r.played[n-1]; last.Type == e.Type && last.ID == e.ID && len(last.Delta) >= 2 {
-			if last.JSON != nil {
-				last.JSON, last.Delta = nil, slices.Clone(last.Delta) // from now on it is its own
-			}
+	if len(e.Delta) >= 2 {
+		if last := r.lastPlayed(); last != nil && last.Type == e.Type && last.ID == e.ID && len(last.Delta) >= 2 {
+			last.JSON = nil
 			last.Delta = append(last.Delta[:len(last.Delta)-1], e.Delta[1:]...)
 			return
 		}
+		e.Delta = slices.Clone(e.Delta) // it is written to
 	}
 	r.played = append(r.played, e)
+}
+
+func (r *run) lastPlayed() *script.Event {
+	if len(r.played) == 0 {
+		return nil
+	}
+	return &r.played[len(r.played)-1]
 }
 
 // observe keeps the state of the run and its thread.
@@ -246,7 +262,7 @@ func (g *Gateway) openIn(t *thread, o script.Open) {
 	for _, e := range o.Streamed {
 		if e.Recorded != nil {
 			r.sequence = max(r.sequence, e.Recorded.Sequence)
-			g.keep(r, e.Recorded.Envelope)
+			g.keep(r, kept{whole: &e.Recorded.Envelope})
 		}
 		g.observe(r, e)
 	}

@@ -2,6 +2,7 @@ package player
 
 import (
 	"encoding/json"
+	"strconv"
 	"sync"
 
 	"tapedeck/player/script"
@@ -60,7 +61,7 @@ type run struct {
 	chain     *chain
 	head      []byte // of its envelopes, up to the sequence's number
 	sequence  int64
-	envelopes []json.RawMessage // those that a replay holds
+	envelopes []kept // those that a replay holds
 	truncated bool
 	played    []script.Event // since the last checkpoint; see note
 	asked     []decision
@@ -68,6 +69,29 @@ type run struct {
 	altered   bool // it goes no longer as a recording went
 	ended     bool
 	play      *play
+}
+
+// kept is an envelope that a replay holds. Nearly all are deltas: of them, what
+// all envelopes of a run share is not kept again.
+type kept struct {
+	sequence int64
+	delta    *script.Delta
+	whole    *json.RawMessage // any other envelope, byte for byte
+}
+
+// envelope is what was sent.
+func (k kept) envelope(r *run) json.RawMessage {
+	if k.whole != nil {
+		return *k.whole
+	}
+	e := r.open(k.sequence, len(k.delta.Of.Head)+len(k.delta.Text)+1)
+	return append(k.delta.AppendJSON(e), '}')
+}
+
+// open begins an envelope whose event takes so many bytes.
+func (r *run) open(sequence int64, size int) []byte {
+	e := make([]byte, 0, len(r.head)+size+len(`18446744073709551615,"event":}`))
+	return append(strconv.AppendInt(append(e, r.head...), sequence, 10), `,"event":`...)
 }
 
 // chain is what the client sees as one run, over all its pauses.

@@ -43,7 +43,7 @@ func checkCues(t *testing.T, name string, cues []script.Cue) {
 		t.Errorf("%s: the cues are not in the order of their times", name)
 	}
 	for _, cue := range cues {
-		if e, ok := cue.Act.(script.Event); ok && (e.Warp == nil || !e.Warp.Repeat) && !json.Valid(e.JSON) {
+		if e, ok := script.EventOf(cue.Act); ok && (e.Warp == nil || !e.Warp.Repeat) && !json.Valid(e.JSON) {
 			t.Errorf("%s: event %s is no JSON", name, e.JSON)
 		}
 	}
@@ -60,7 +60,7 @@ func TestCatalogue(t *testing.T) {
 	for i := range s.Runs {
 		segment, _ := s.Segment(Input{Thread: "t", Run: "r", Ordinal: i, Tools: [][]string{{"pick_date"}}})
 		for _, cue := range segment.Cues {
-			if e, ok := cue.Act.(script.Event); ok {
+			if e, ok := script.EventOf(cue.Act); ok {
 				seen[e.Type] = true
 			}
 		}

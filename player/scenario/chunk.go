@@ -92,11 +92,19 @@ func midSurrogate(s string) [][]byte {
 	return parts
 }
 
+// encodeAll writes the parts into one buffer.
 func encodeAll(parts []string) [][]byte {
+	size := 0
+	for _, part := range parts {
+		size += len(part) + 2
+	}
+	buf := make([]byte, 0, size) // where there is much to escape it moves
 	encoded := make([][]byte, 0, len(parts))
 	for _, part := range parts {
 		if part != "" {
-			encoded = append(encoded, appendString(nil, part))
+			at := len(buf)
+			buf = appendString(buf, part)
+			encoded = append(encoded, buf[at:len(buf):len(buf)])
 		}
 	}
 	return encoded

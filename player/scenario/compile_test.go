@@ -18,15 +18,14 @@ func types(t *testing.T, s *Scenario, in Input) string {
 	}
 	var out []string
 	for _, cue := range segment.Cues {
-		switch act := cue.Act.(type) {
-		case script.Event:
-			if n := len(out); act.Delta != nil {
-				out[n-1] += plain(act.Delta)
-				continue
-			}
-			out = append(out, string(act.Type)+" ")
+		e, ok := script.EventOf(cue.Act)
+		switch n := len(out); {
+		case !ok:
+			out = append(out, strings.TrimPrefix(fmt.Sprintf("%T", cue.Act), "script."))
+		case e.Delta != nil:
+			out[n-1] += plain(e.Delta)
 		default:
-			out = append(out, strings.TrimPrefix(fmt.Sprintf("%T", act), "script."))
+			out = append(out, string(e.Type)+" ")
 		}
 	}
 	short := strings.NewReplacer("TEXT_MESSAGE_START ", "T:", "TEXT_MESSAGE_END ", "", "TOOL_CALL_START ", "K:", "TOOL_CALL_END ", "",

@@ -13,10 +13,14 @@ import (
 
 // event builds an event object, its members in the order they are given.
 type event struct {
-	kind     protocol.EventType
-	id       string
-	json     []byte
-	from, to int // where the delta stands in it; 0 if there is none
+	kind protocol.EventType
+	id   string
+	json []byte
+}
+
+// stream returns what the deltas of a kind share that are about the same thing.
+func stream(kind protocol.EventType, key, id string) *script.Stream {
+	return &script.Stream{Type: kind, ID: id, Head: appendKey(newEvent(kind).about(key, id).json, "delta")}
 }
 
 // usualEvent is the room that most events take, in bytes.
@@ -42,13 +46,6 @@ func (e event) text(key, value string) event {
 	return e
 }
 
-// delta adds the delta, which is a JSON string.
-func (e event) delta(piece []byte) event {
-	e = e.raw("delta", piece)
-	e.from, e.to = len(e.json)-len(piece), len(e.json)
-	return e
-}
-
 // raw adds a member whose value is JSON, unless it is empty.
 func (e event) raw(key string, value []byte) event {
 	if len(value) > 0 {
@@ -63,11 +60,7 @@ func appendKey(dst []byte, key string) []byte {
 }
 
 func (e event) act() script.Event {
-	made := script.Event{Type: e.kind, ID: e.id, JSON: append(e.json, '}')}
-	if e.to > 0 {
-		made.Delta = made.JSON[e.from:e.to:e.to]
-	}
-	return made
+	return script.Event{Type: e.kind, ID: e.id, JSON: append(e.json, '}')}
 }
 
 // ident makes the id of something of a run: the same for the same seed, thread

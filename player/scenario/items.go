@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,8 +90,8 @@ func (c *compiler) text(t *Text, k kinds) {
 	}
 	c.add(newEvent(k.start).about("messageId", id).text("role", role).act())
 	c.paced(t.Pace, func() {
-		deltas := c.cut(t.whole(c))
-		for i, delta := range deltas {
+		deltas := c.deltas(stream(k.content, "messageId", id), t.whole(c))
+		for i := range deltas {
 			if i == (len(deltas)+1)/2 {
 				c.at += t.Stall
 				c.steps(t.Steps)
@@ -98,7 +99,7 @@ func (c *compiler) text(t *Text, k kinds) {
 			if c.ended {
 				return
 			}
-			c.add(newEvent(k.content).about("messageId", id).delta(delta).act())
+			c.add(&deltas[i])
 			c.gap()
 		}
 		if len(deltas) < 2 {
@@ -121,12 +122,19 @@ func (t *Text) whole(c *compiler) string {
 	return b.String()
 }
 
-func (c *compiler) cut(text string) [][]byte {
+// deltas cuts a text.
+func (c *compiler) deltas(of *script.Stream, text string) []script.Delta {
 	chunk, err := chunkerNamed(c.pace.Chunk)
 	if err != nil {
 		panic("scenario: a pace passed Load with " + err.Error())
 	}
-	return chunk(text)
+	pieces := chunk(text)
+	deltas := make([]script.Delta, len(pieces))
+	for i, piece := range pieces {
+		deltas[i] = script.Delta{Of: of, Text: piece}
+	}
+	c.cues = slices.Grow(c.cues, len(pieces)+1) // and the event that ends them
+	return deltas
 }
 
 func (c *compiler) call(id, name string, arguments []byte) {
@@ -136,10 +144,10 @@ func (c *compiler) call(id, name string, arguments []byte) {
 	if c.pace.Chunk == "word" {
 		pieces.Chunk = "8"
 	}
-	var deltas [][]byte
-	c.paced(pieces, func() { deltas = c.cut(string(arguments)) })
-	for _, delta := range deltas {
-		c.add(newEvent(protocol.ToolCallArgs).about("toolCallId", id).delta(delta).act())
+	var deltas []script.Delta
+	c.paced(pieces, func() { deltas = c.deltas(stream(protocol.ToolCallArgs, "toolCallId", id), string(arguments)) })
+	for i := range deltas {
+		c.add(&deltas[i])
 		c.gap()
 	}
 	c.add(newEvent(protocol.ToolCallEnd).about("toolCallId", id).act())

@@ -71,6 +71,36 @@ type Event struct {
 	Recorded *Recorded
 }
 
+// Delta is an event of a stream. Nearly all events of a run are deltas, which is
+// why they are not written out.
+type Delta struct {
+	Of   *Stream
+	Text json.RawMessage // a JSON string
+}
+
+// Stream is what the deltas of a text, a reasoning or a tool call share.
+type Stream struct {
+	Type protocol.EventType
+	ID   string // as an Event's
+	Head []byte // the event object, up to its delta
+}
+
+// AppendJSON appends the event object.
+func (d *Delta) AppendJSON(b []byte) []byte {
+	return append(append(append(b, d.Of.Head...), d.Text...), '}')
+}
+
+// EventOf returns the event that an act is, written out, and whether it is one.
+func EventOf(a Act) (e Event, ok bool) {
+	switch a := a.(type) {
+	case Event:
+		return a, true
+	case *Delta:
+		return Event{Type: a.Of.Type, ID: a.Of.ID, JSON: a.AppendJSON(nil), Delta: a.Text}, true
+	}
+	return Event{}, false
+}
+
 // Recorded is an envelope as a gateway sent it. It goes out byte for byte, its
 // faults included, as long as the run goes as it went then: after a cancel or a
 // detach that the recording does not know, the stage makes the envelopes.
@@ -154,6 +184,7 @@ type Remember struct {
 }
 
 func (Event) act()    {}
+func (*Delta) act()   {}
 func (Send) act()     {}
 func (Cut) act()      {}
 func (Forget) act()   {}
