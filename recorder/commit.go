@@ -62,6 +62,10 @@ func (w *Writer) take() job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
+		for _, b := range w.full {
+			w.lose(b)
+		}
+		w.full = nil
 		w.lose(w.takePending())
 		w.derived = nil
 		for _, j := range w.marks {
@@ -81,11 +85,15 @@ func (w *Writer) take() job {
 		index = w.closing || wait <= 0
 		j.wait = min(j.wait, wait)
 	}
-	if len(w.marks) > 0 {
+	if len(w.marks) > 0 && len(w.full) == 0 {
 		j.marks, w.marks = w.marks, nil
 		frames = true // what is marked is on the tape first
 	}
-	if frames || index {
+	switch {
+	case len(w.full) > 0:
+		j.frames = w.full[0]
+		w.full = slices.Delete(w.full, 0, 1)
+	case frames || index:
 		j.frames = w.takePending()
 	}
 	if index {

@@ -43,10 +43,11 @@ type Writer struct {
 	written  sync.Cond  // on mu: there is something to observe, or there will be nothing more
 	redactor *redactor
 	next     capture.Position
+	full     []batch   // to be written before pending
 	pending  batch
 	since    time.Time // the first pending frame came
 	watched  []batch   // written, and to be observed
-	flight   load      // of the batches between pending and spares
+	flight   load      // of the batches that are neither pending nor spare
 	spares   []batch   // empty, for their room
 	long     sync.Pool // of *[]byte, for the data of long frames
 	waits    int
@@ -258,6 +259,9 @@ func (w *Writer) Frame(f *capture.Frame) {
 		cut.Data = kept.Data[:maxData]
 		cut.Flags |= capture.Cut
 		kept = &cut
+	}
+	if w.pending.load.all >= commitBytes {
+		w.full = append(w.full, w.takePending())
 	}
 	was := len(w.pending.frames)
 	w.pending.add(kept, &w.long)
