@@ -1,7 +1,6 @@
 package player
 
 import (
-	"container/heap"
 	"math"
 	"sync"
 	"time"
@@ -111,7 +110,7 @@ func (s *stage) take(batch []entry, now time.Time) ([]entry, time.Duration) {
 			wait = left
 			break
 		}
-		batch = append(batch, heap.Pop(&s.waits).(entry))
+		batch = append(batch, s.waits.pop())
 	}
 	clock := s.clock(now)
 	for len(s.due) > 0 {
@@ -127,7 +126,7 @@ func (s *stage) take(batch []entry, now time.Time) ([]entry, time.Duration) {
 		case first.due > clock:
 			return batch, min(wait, time.Duration(math.Ceil(float64(first.due-clock)/s.speed)))
 		}
-		batch = append(batch, heap.Pop(&s.due).(entry))
+		batch = append(batch, s.due.pop())
 	}
 	return batch, wait
 }
@@ -149,7 +148,7 @@ func (s *stage) schedule(p *play, due, gap time.Duration) time.Duration {
 	}
 	due += max(gap, 0)
 	s.order++
-	heap.Push(&s.due, entry{due, s.order, p, p.turn})
+	s.due.push(entry{due, s.order, p, p.turn})
 	if s.due[0].order == s.order {
 		s.nudge()
 	}
@@ -161,7 +160,7 @@ func (s *stage) wait(p *play, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.order++
-	heap.Push(&s.waits, entry{time.Since(s.origin) + d, s.order, p, p.turn})
+	s.waits.push(entry{time.Since(s.origin) + d, s.order, p, p.turn})
 	s.nudge()
 }
 
@@ -196,33 +195,4 @@ func (s *stage) pace() (speed float64, held bool, waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.speed, s.held, len(s.due)
-}
-
-// entry is a play that is due. It is void if the play was rescheduled since,
-// which its turn tells.
-type entry struct {
-	due   time.Duration
-	order uint64 // among equals the first comes first
-	play  *play
-	turn  uint64
-}
-
-// queue is a heap of entries.
-type queue []entry
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].order < q[j].order
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push is for package heap.
-func (q *queue) Push(x any) { *q = append(*q, x.(entry)) }
-
-// Pop is for package heap.
-func (q *queue) Pop() any {
-	last := (*q)[len(*q)-1]
-	(*q)[len(*q)-1] = entry{}
-	*q = (*q)[:len(*q)-1]
-	return last
 }

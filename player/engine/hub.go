@@ -199,7 +199,8 @@ func (h *hub) emit(namespace, room string, build func(offset string) []packet) {
 		sp.history.add(offset, room, packets)
 	}
 	var full []*conn
-	conns := make([]*conn, 0, len(members))
+	var few [4]*conn // most rooms are small
+	conns := few[:0]
 	for _, s := range members {
 		if s.conn.push(packets) {
 			full = append(full, s.conn)
