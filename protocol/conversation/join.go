@@ -157,17 +157,21 @@ type digest struct {
 
 const maxSpace = 1 << 10
 
-// spaces are what a gateway may trim.
-const spaces = " \n\r\t"
+// mayTrim reports whether a gateway may trim c.
+func mayTrim(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 func (d *digest) add(text string) {
-	if d.hash == 0 {
-		text = strings.TrimLeft(text, spaces)
+	for d.hash == 0 && text != "" && mayTrim(text[0]) {
+		text = text[1:]
 	}
-	if kept := strings.TrimRight(text, spaces); kept != "" {
-		d.hash = hashOn(hashOn(max(d.hash, 1), d.space), kept)
+	kept := len(text)
+	for kept > 0 && mayTrim(text[kept-1]) {
+		kept--
+	}
+	if kept > 0 {
+		d.hash = hashOn(hashOn(max(d.hash, 1), d.space), text[:kept])
 		d.space = d.space[:0]
-		text = text[len(kept):]
+		text = text[kept:]
 	}
 	if len(d.space)+len(text) > maxSpace {
 		d.lost = true

@@ -106,7 +106,7 @@ func (s *State) packet(c *connection, p *wire.Packet, flags capture.Flags) {
 			}
 			s.expose(k)
 		}
-		s.message(k, p, protocol.Message{Name: name}, flags)
+		s.message(k, p, name, capture.Address{}, flags)
 	case wire.Ack, wire.BinaryAck:
 		if !k.judged {
 			return
@@ -116,7 +116,7 @@ func (s *State) packet(c *connection, p *wire.Packet, flags capture.Flags) {
 			s.strayAck(k, p, flags)
 			return
 		}
-		s.message(k, p, protocol.Message{Name: name, Answer: true, Answers: p.Answers}, flags)
+		s.message(k, p, name, p.Answers, flags)
 	}
 }
 
@@ -190,10 +190,15 @@ func (k *socket) recover(old *socket) {
 	old.rooms, old.cursors, old.latest, old.latestCur = map[string]*room{}, map[*run]*cursor{}, nil, nil
 }
 
-// message judges a message by itself, and then in its place.
-func (s *State) message(k *socket, p *wire.Packet, m protocol.Message, flags capture.Flags) {
+// message judges a message by itself, and then in its place. Answers is what it
+// answers, zero if it is no answer.
+func (s *State) message(k *socket, p *wire.Packet, name protocol.Name, answers capture.Address, flags capture.Flags) {
+	i := len(s.step.Messages)
+	s.step.Messages = append(s.step.Messages, protocol.Message{})
+	m := &s.step.Messages[i]
 	m.Address, m.Last, m.At = p.Address, p.Last, p.At
 	m.Connection, m.Namespace, m.Direction = p.Connection, p.Namespace, p.Direction
+	m.Name, m.Answer, m.Answers = name, !answers.IsZero(), answers
 	m.AckID, m.Offset = p.ID, p.Offset
 	if len(p.Args) > 0 {
 		m.Payload, m.Extra = p.Args[0], p.Args[1:]
@@ -201,13 +206,11 @@ func (s *State) message(k *socket, p *wire.Packet, m protocol.Message, flags cap
 	if k.hello.readable {
 		m.GatewayMinor = k.hello.announced.Minor
 	}
-	i := len(s.step.Messages)
 	if m.Name == protocol.RunEvent && !m.Answer {
 		m.Envelope = s.envelope(i)
 	}
-	s.step.Messages = append(s.step.Messages, m)
 	t := &s.turn
-	*t = turn{m: &s.step.Messages[i], socket: k, flags: flags}
+	*t = turn{m: m, socket: k, flags: flags}
 	before := len(s.step.Findings)
 	if !flags.Has(capture.Injected) {
 		s.step.Findings = s.validator.ValidateLike(t.m, s.like, s.step.Findings)
