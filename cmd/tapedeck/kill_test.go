@@ -49,14 +49,21 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer behind.end(t.Context())
-	binary := filepath.Join(t.TempDir(), "tapedeck")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	binary := buildTapedeck(t)
 	path := filepath.Join(t.TempDir(), "killed.tape")
 	for round := range rounds {
 		killOnce(t, binary, behind.url, path, round)
 	}
+}
+
+// buildTapedeck builds the command as a user has it.
+func buildTapedeck(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "tapedeck")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return binary
 }
 
 // killOnce records one more session and kills the proxy at some moment.
