@@ -65,6 +65,8 @@ type Server struct {
 	// work counts the goroutines that are the server's: requests, writers,
 	// farewells. It holds one for the server itself until Close.
 	work sync.WaitGroup
+	// buffers are gorilla's, for frames that it is never asked to write.
+	buffers sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	conns   map[string]*conn

@@ -297,6 +297,12 @@ func broken(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
+// dismiss ends a WebSocket that nobody serves.
+func (l *link) dismiss(payload []byte) {
+	l.finish(payload)
+	l.hangUp(l.discard())
+}
+
 // discard reads until the peer closes.
 func (l *link) discard() error {
 	for {

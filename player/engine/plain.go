@@ -14,7 +14,7 @@ import (
 // plainNamespace is the namespace of the plain JSON sockets.
 const plainNamespace = ""
 
-// servePlain serves a plain JSON socket to its end.
+// servePlain begins to serve a plain JSON socket.
 func (s *Server) servePlain(w http.ResponseWriter, r *http.Request) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
@@ -22,16 +22,13 @@ func (s *Server) servePlain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := s.upgradeSocket(w, r, nil)
-	if l == nil {
-		return
+	if l != nil {
+		s.begin(s.open(r, l, true), l, (*conn).greetPlain)
 	}
-	defer s.forget(l)
-	c := s.open(r, l, true)
-	if c == nil {
-		l.finish(closePayload(1001, ReasonShutdown))
-		l.hangUp(l.discard())
-		return
-	}
+}
+
+// greetPlain lets a plain socket in.
+func (c *conn) greetPlain(l *link) {
 	l.ws.SetPongHandler(func(string) error {
 		c.heard(true)
 		return nil
@@ -39,7 +36,6 @@ func (s *Server) servePlain(w http.ResponseWriter, r *http.Request) {
 	c.turn <- struct{}{}
 	c.connectPlain()
 	<-c.turn
-	c.read(l)
 }
 
 // connectPlain lets a plain socket in. It has nothing to connect with but its

@@ -9,11 +9,18 @@ import (
 	"github.com/gorilla/websocket"
 )
 
+// readBuffer is the buffer of a socket's reader, in bytes. What is longer is read
+// past it.
+const readBuffer = 1 << 10
+
 // upgradeSocket answers a WebSocket handshake, from whatever origin. It returns
 // nil if there is no WebSocket to serve.
 func (s *Server) upgradeSocket(w http.ResponseWriter, r *http.Request, headers http.Header) *link {
 	upgrader := websocket.Upgrader{
 		CheckOrigin: func(*http.Request) bool { return true },
+		// Nothing of the request's buffers is to live as long as the socket: a
+		// client says little, and gorilla writes nothing but close frames.
+		ReadBufferSize: readBuffer, WriteBufferPool: &s.buffers,
 	}
 	ws, err := upgrader.Upgrade(w, r, headers)
 	if err != nil { // answered already
@@ -34,30 +41,48 @@ func (s *Server) forget(l *link) {
 	delete(s.links, l)
 }
 
-// serveWebSocket serves a WebSocket to its end: a connection of its own, or the
-// upgrade of c.
+// serveWebSocket begins to serve a WebSocket: a connection of its own, or the
+// upgrade of c. It is read on a goroutine of its own, so that the request's, with
+// its stack and its buffers, can go.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, transport string, c *conn, headers http.Header) {
 	l := s.upgradeSocket(w, r, headers)
 	if l == nil {
 		return
 	}
-	defer s.forget(l)
 	switch {
 	case c != nil:
-		if c.tryUpgrade(l) {
-			return
-		}
+		s.work.Go(func() {
+			defer s.forget(l)
+			if !c.tryUpgrade(l) {
+				l.dismiss(nil)
+			}
+		})
 	case transport == "websocket":
-		if c = s.open(r, l, false); c != nil {
-			l.flush()
-			c.read(l)
+		s.begin(s.open(r, l, false), l, (*conn).greet)
+	default:
+		s.work.Go(func() {
+			defer s.forget(l)
+			l.dismiss(nil)
+		})
+	}
+}
+
+// begin reads a new connection's WebSocket to its end, after hello. There is no
+// connection, c is nil, if the server is closed.
+func (s *Server) begin(c *conn, l *link, hello func(*conn, *link)) {
+	s.work.Go(func() {
+		defer s.forget(l)
+		if c == nil {
+			l.dismiss(closePayload(1001, ReasonShutdown))
 			return
 		}
-		l.finish(closePayload(1001, ReasonShutdown))
-	}
-	l.finish(nil)
-	l.hangUp(l.discard())
+		hello(c, l)
+		c.read(l)
+	})
 }
+
+// greet sends the handshake that opening the connection has queued.
+func (c *conn) greet(l *link) { l.flush() }
 
 // read receives a connection's WebSocket messages until it ends.
 func (c *conn) read(l *link) {
