@@ -23,7 +23,7 @@ func (w *Writer) run() {
 	defer w.leave()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	told := false
+	told, unmapped := false, time.Now()
 	for {
 		j := w.take()
 		switch {
@@ -34,6 +34,10 @@ func (w *Writer) run() {
 			}
 		case len(j.frames.frames) > 0 || j.derived != nil || len(j.marks) > 0:
 			w.commit(j)
+			if time.Since(unmapped) > unmapAfter {
+				w.tape.unmap()
+				unmapped = time.Now()
+			}
 		case j.over:
 			return
 		default:

@@ -25,6 +25,7 @@ const (
 	frameCost    = 96       // of a waiting frame, besides its data
 	keepArena    = 2 * commitBytes
 	keepBatches  = 16
+	unmapAfter   = time.Second // since the pages of the tape were given back
 	followerWait = time.Second // for followers, when a tape ends
 )
 
@@ -43,7 +44,7 @@ type Writer struct {
 	written  sync.Cond  // on mu: there is something to observe, or there will be nothing more
 	redactor *redactor
 	next     capture.Position
-	full     []batch   // to be written before pending
+	full     []batch // to be written before pending
 	pending  batch
 	since    time.Time // the first pending frame came
 	watched  []batch   // written, and to be observed
