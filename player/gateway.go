@@ -37,7 +37,8 @@ type Gateway struct {
 	refused int // CONNECTs refused so far, as the scenario asks
 }
 
-// rooms is what the gateway needs of the engine to reach a thread's room.
+// rooms is what the gateway needs of the engine to reach a thread's room. It
+// keeps nothing of the arguments.
 type rooms interface {
 	Emit(namespace, room, name string, args ...json.RawMessage)
 }

@@ -150,10 +150,14 @@ type folding struct {
 // fold adds the messages that events make up. A reasoning belongs to what comes
 // after it, a tool call to the message before it; where there is no such message
 // they make one, with the id of the reasoning or the call.
-func (h *history) fold(events []script.Event, stamp string) {
+func (h *history) fold(events []noted, stamp string) {
 	f := folder{history: h, stamp: stamp, open: map[string]*folding{}}
 	for i := range events {
-		f.event(&events[i])
+		e := &events[i]
+		f.event(&e.Event)
+		for _, d := range e.more {
+			f.event(&script.Event{Type: e.Type, ID: e.ID, Delta: d.Text})
+		}
 	}
 	if f.thought != nil {
 		f.make(f.thinker, "assistant")

@@ -34,7 +34,7 @@ func (t *thread) lastEnvelope() json.RawMessage {
 	if t.run == nil || len(t.run.envelopes) == 0 {
 		return nil
 	}
-	return t.run.envelopes[len(t.run.envelopes)-1].envelope(t.run)
+	return t.run.envelopes[len(t.run.envelopes)-1].append(nil, t.run)
 }
 
 // snapshot is the answer to thread:messages.
@@ -69,7 +69,7 @@ func (r *run) replay(seam string) json.RawMessage {
 		if i > 0 {
 			o = append(o, ',')
 		}
-		o = append(o, e.envelope(r)...)
+		o = e.append(o, r)
 	}
 	o = append(o, ']')
 	truncated := json.RawMessage("false")

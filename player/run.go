@@ -22,7 +22,8 @@ func (g *Gateway) emitEvent(r *run, e script.Event) {
 	}
 	r.altered = true
 	r.sequence++
-	payload := r.open(r.sequence, len(e.JSON))
+	const rest = `18446744073709551615,"event":}`
+	payload := r.open(make([]byte, 0, len(r.head)+len(e.JSON)+len(rest)), r.sequence)
 	g.deliver(r, append(append(payload, e.JSON...), '}'))
 	g.observe(r, e)
 }
@@ -33,9 +34,10 @@ func (g *Gateway) emitDelta(r *run, d *script.Delta) {
 	r.sequence++
 	made := kept{delta: d, sequence: r.sequence}
 	g.keep(r, made)
-	g.emit(r.thread, protocol.RunEvent, made.envelope(r))
+	r.scratch = made.append(r.scratch[:0], r)
+	g.emit(r.thread, protocol.RunEvent, r.scratch)
 	if !r.ended {
-		r.note(script.Event{Type: d.Of.Type, ID: d.Of.ID, Delta: d.Text})
+		r.noteDelta(d)
 	}
 }
 
@@ -58,7 +60,7 @@ func (g *Gateway) emitWarped(r *run, e script.Event) {
 	w := e.Warp
 	if w.Repeat {
 		if n := len(r.envelopes); n > 0 {
-			g.emit(r.thread, protocol.RunEvent, r.envelopes[n-1].envelope(r))
+			g.emit(r.thread, protocol.RunEvent, r.envelopes[n-1].append(nil, r))
 		}
 		return
 	}
@@ -111,21 +113,35 @@ func (g *Gateway) keep(r *run, k kept) {
 // joined: most of a run are deltas.
 func (r *run) note(e script.Event) {
 	if len(e.Delta) >= 2 {
-		if last := r.lastPlayed(); last != nil && last.Type == e.Type && last.ID == e.ID && len(last.Delta) >= 2 {
+		if last := r.lastDelta(e.Type, e.ID); last != nil && last.more == nil {
 			last.JSON = nil
 			last.Delta = append(last.Delta[:len(last.Delta)-1], e.Delta[1:]...)
 			return
 		}
 		e.Delta = slices.Clone(e.Delta) // it is written to
 	}
-	r.played = append(r.played, e)
+	r.played = append(r.played, noted{Event: e})
 }
 
-func (r *run) lastPlayed() *script.Event {
+// noteDelta is note for a delta of a script, whose text is there anyway.
+func (r *run) noteDelta(d *script.Delta) {
+	if last := r.lastDelta(d.Of.Type, d.Of.ID); last != nil {
+		last.more = append(last.more, d)
+		return
+	}
+	r.played = append(r.played, noted{Event: script.Event{Type: d.Of.Type, ID: d.Of.ID, Delta: slices.Clone(d.Text)}})
+}
+
+// lastDelta returns what was noted last, if it is a delta about the same thing.
+func (r *run) lastDelta(kind protocol.EventType, id string) *noted {
 	if len(r.played) == 0 {
 		return nil
 	}
-	return &r.played[len(r.played)-1]
+	last := &r.played[len(r.played)-1]
+	if last.Type != kind || last.ID != id || len(last.Delta) < 2 {
+		return nil
+	}
+	return last
 }
 
 // observe keeps the state of the run and its thread.

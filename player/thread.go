@@ -63,7 +63,8 @@ type run struct {
 	sequence  int64
 	envelopes []kept // those that a replay holds
 	truncated bool
-	played    []script.Event // since the last checkpoint; see note
+	played    []noted // since the last checkpoint
+	scratch   []byte  // for an envelope on its way out
 	asked     []decision
 	paused    bool // RUN_PAUSED was sent
 	altered   bool // it goes no longer as a recording went
@@ -79,19 +80,24 @@ type kept struct {
 	whole    *json.RawMessage // any other envelope, byte for byte
 }
 
-// envelope is what was sent.
-func (k kept) envelope(r *run) json.RawMessage {
+// append appends what was sent.
+func (k kept) append(b []byte, r *run) []byte {
 	if k.whole != nil {
-		return *k.whole
+		return append(b, *k.whole...)
 	}
-	e := r.open(k.sequence, len(k.delta.Of.Head)+len(k.delta.Text)+1)
-	return append(k.delta.AppendJSON(e), '}')
+	return append(k.delta.AppendJSON(r.open(b, k.sequence)), '}')
 }
 
-// open begins an envelope whose event takes so many bytes.
-func (r *run) open(sequence int64, size int) []byte {
-	e := make([]byte, 0, len(r.head)+size+len(`18446744073709551615,"event":}`))
-	return append(strconv.AppendInt(append(e, r.head...), sequence, 10), `,"event":`...)
+// open begins an envelope.
+func (r *run) open(b []byte, sequence int64) []byte {
+	return append(strconv.AppendInt(append(b, r.head...), sequence, 10), `,"event":`...)
+}
+
+// noted is an event that counts at the next checkpoint, and the deltas that
+// followed it at once.
+type noted struct {
+	script.Event
+	more []*script.Delta
 }
 
 // chain is what the client sees as one run, over all its pauses.

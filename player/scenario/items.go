@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"tapedeck/player/script"
@@ -114,12 +115,7 @@ func (c *compiler) text(t *Text, k kinds) {
 
 // whole is the text before it is cut.
 func (t *Text) whole(c *compiler) string {
-	var b bytes.Buffer
-	for range max(t.Repeat, 1) {
-		b.WriteString(c.fill(t.Content))
-	}
-	b.WriteString(filler(t.Fill))
-	return b.String()
+	return strings.Repeat(c.fill(t.Content), max(t.Repeat, 1)) + filler(t.Fill)
 }
 
 // deltas cuts a text.
