@@ -213,3 +213,15 @@ func TestModelTime(t *testing.T) {
 		}
 	}
 }
+
+// TestSubagentsOwnRuns: who looks at a run is told of those that its subagents had
+// in conversations of their own.
+func TestSubagentsOwnRuns(t *testing.T) {
+	agent := &Row{Name: "hotels", Where: Where{Thread: "t", Run: "a"}, Detail: &Agent{Child: "c"}}
+	runs := []conversation.Run{{Session: 1, ID: "a", Thread: "t"}, {Session: 1, ID: "b", Thread: "c"}, {Session: 2, ID: "d", Thread: "c"}}
+	v := &View{Flags: "-r bug.tape"}
+	steps := strings.Join(v.nextSteps(&Timeline{Rows: []*Row{agent}}, runs, &runs[0]), "\n")
+	if want := "What hotels did itself: tapedeck show b -r bug.tape"; !strings.Contains(steps, want) || strings.Contains(steps, "show d") {
+		t.Errorf("got %q, want %q in it", steps, want)
+	}
+}

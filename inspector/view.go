@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -209,13 +210,13 @@ func (v *View) Show(ctx context.Context, name string, raw bool) error {
 			v.sayIncomplete(sessions[i : i+1])
 		}
 	}
-	v.talk("%s", strings.Join(v.nextSteps(t, shortestID(runs, s.Run)), "\n"))
+	v.talk("%s", strings.Join(v.nextSteps(t, runs, s.Run), "\n"))
 	return nil
 }
 
 // nextSteps are the commands that a timeline suggests.
-func (v *View) nextSteps(t *Timeline, run string) []string {
-	at := ""
+func (v *View) nextSteps(t *Timeline, runs []conversation.Run, shown *conversation.Run) []string {
+	run, at := shortestID(runs, shown), ""
 	for _, r := range t.Rows {
 		if r.Kind != KindLifecycle && r.Kind != KindCommand {
 			at = r.First.String()
@@ -229,5 +230,23 @@ func (v *View) nextSteps(t *Timeline, run string) []string {
 	if at != "" {
 		steps = append(steps, "One packet, whole:  "+v.hint("show "+run+"@"+at))
 	}
-	return append(steps, "Every message:      "+v.hint("show "+run+" --raw"))
+	steps = append(steps, "Every message:      "+v.hint("show "+run+" --raw"))
+	for i := range runs {
+		r := &runs[i]
+		if agent := t.agentOf(r.Thread); agent != nil && r.Session == shown.Session {
+			steps = append(steps, "What "+cmp.Or(Clean(agent.Name), "it")+" did itself: "+v.hint("show "+shortestID(runs, r)))
+		}
+	}
+	return steps
+}
+
+// agentOf returns the subagent whose own conversation a thread is, nil if it is
+// none.
+func (t *Timeline) agentOf(thread string) *Row {
+	for _, r := range t.Rows {
+		if agent, ok := r.Detail.(*Agent); ok && thread != "" && agent.Child == thread && r.Thread != thread {
+			return r
+		}
+	}
+	return nil
 }
