@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -19,13 +20,15 @@ type Fold struct {
 	now    time.Duration
 
 	blocks []block
-	index  map[blockKey]int // the latest block of each id
-	runs   []*logical
-	byRun  map[string]*logical
-	todos  []Todo
-	task   json.RawMessage
-	tasks  []json.RawMessage
-	taskAt map[string]int
+	// reordered is set once some blocks stand elsewhere than where they came.
+	reordered bool
+	index     map[blockKey]int // the latest block of each id
+	runs      []*logical
+	byRun     map[string]*logical
+	todos     []Todo
+	task      json.RawMessage
+	tasks     []json.RawMessage
+	taskAt    map[string]int
 
 	pending []*asked
 	starts  map[string]*asked // the start commands by their message ids
@@ -44,6 +47,9 @@ type block struct {
 	text   []byte
 	joiner joiner
 	ended  time.Duration // of a tool call's arguments, -1 before
+	// rank is where it stands: most stand in the order in which they came, and
+	// what a history tells later of what was said before stands before that.
+	rank float64
 }
 
 type blockKey struct {
@@ -134,8 +140,8 @@ func (f *Fold) Transcript() *Transcript {
 		Thread: f.thread, At: f.at, Blocks: make([]Block, len(f.blocks)), Runs: make([]LogicalRun, len(f.runs)),
 		Todos: f.todos, Task: f.task, Tasks: slices.Clone(f.tasks), Ignored: f.ignored, Lone: slices.Clone(f.lone),
 	}
-	for i := range f.blocks {
-		b := &f.blocks[i]
+	for i, at := range f.order() {
+		b := &f.blocks[at]
 		if len(b.text) != len(b.Text) {
 			b.Text = string(b.text)
 		}
@@ -149,6 +155,18 @@ func (f *Fold) Transcript() *Transcript {
 		t.Runs[i] = l.summary(f.now)
 	}
 	return t
+}
+
+// order returns the blocks' indexes in the order in which they stand.
+func (f *Fold) order() []int {
+	order := make([]int, len(f.blocks))
+	for i := range order {
+		order[i] = i
+	}
+	if f.reordered {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.blocks[a].rank, f.blocks[b].rank) })
+	}
+	return order
 }
 
 // Add folds the next message in.
@@ -178,7 +196,7 @@ func (f *Fold) Add(m *protocol.Message) {
 // add puts a block at the end.
 func (f *Fold) add(b Block) *block {
 	b.From, b.To, b.At, b.Until, b.Stored = f.message.Address, f.message.Address, f.now, f.now, f.stored
-	f.blocks = append(f.blocks, block{Block: b, text: []byte(b.Text), ended: -1})
+	f.blocks = append(f.blocks, block{Block: b, text: []byte(b.Text), ended: -1, rank: float64(len(f.blocks))})
 	if b.ID != "" {
 		f.index[blockKey{b.Kind, b.ID}] = len(f.blocks) - 1
 	}

@@ -22,7 +22,9 @@ func (f *Fold) answer(m *protocol.Message) bool {
 	}
 	f.stored = true
 	for i := range h.Messages {
-		f.storedMessage(&h.Messages[i])
+		if b := f.storedMessage(&h.Messages[i]); b != nil {
+			f.before(b, h.Messages[i+1:])
+		}
 	}
 	if h.Todos != nil {
 		f.todos = readTodos(h.Todos)
@@ -38,25 +40,50 @@ func (f *Fold) answer(m *protocol.Message) bool {
 	return true
 }
 
-// storedMessage shows a message of the history that did not pass live, and
-// completes one that broke off while nobody watched.
-func (f *Fold) storedMessage(m *protocol.HistoryMessage) {
-	kind := TextBlock
-	if m.Role == "user" {
-		kind = UserBlock
+// before moves a block to where the history has it: before the first of those
+// that follow it there and stood here already.
+func (f *Fold) before(b *block, following []protocol.HistoryMessage) {
+	for i := range following {
+		m := &following[i]
+		next := f.find(historyKind(m), m.ID)
+		if next == nil || m.ID == "" {
+			continue
+		}
+		behind := next.rank - 1
+		for j := range f.blocks {
+			if rank := f.blocks[j].rank; rank < next.rank {
+				behind = max(behind, rank)
+			}
+		}
+		b.rank, f.reordered = (behind+next.rank)/2, true
+		return
 	}
+}
+
+func historyKind(m *protocol.HistoryMessage) BlockKind {
+	if m.Role == "user" {
+		return UserBlock
+	}
+	return TextBlock
+}
+
+// storedMessage shows a message of the history that did not pass live, and
+// completes one that broke off while nobody watched. It returns the block that it
+// made, nil if the message stands there already.
+func (f *Fold) storedMessage(m *protocol.HistoryMessage) *block {
+	kind := historyKind(m)
 	content := contentText(m.Content)
 	if b := f.find(kind, m.ID); b != nil && m.ID != "" {
 		if b.Open && len(content) > len(b.text) {
 			b.text, b.Text, b.joiner = []byte(content), "", joiner{}
 			f.touch(b)
 		}
-		return
+		return nil
 	}
 	if f.shown(kind, content) {
-		return // under an id of its own
+		return nil // under an id of its own
 	}
-	f.add(Block{Kind: kind, ID: m.ID, Role: m.Role, Text: content})
+	return f.add(Block{Kind: kind, ID: m.ID, Role: m.Role, Text: content})
 }
 
 // shown reports whether a text stands there already: a history may give its

@@ -103,6 +103,25 @@ run r1 r2 finished
 todo look 
 todo pay pending
 `},
+		{"a history that tells of what was said before", `
+0.0 a connect
+0.1 a> run:start {"threadId":"t","messageId":"u2","input":"And now?"}
+0.2 a< t/r1/1 RUN_STARTED {}
+0.3 a< t/r1/2 TEXT_MESSAGE_START {"messageId":"m2"}
+0.4 a< t/r1/3 TEXT_MESSAGE_CONTENT {"messageId":"m2","delta":"Now this."}
+0.5 a< t/r1/4 TEXT_MESSAGE_END {"messageId":"m2"}
+0.6 a< t/r1/5 RUN_FINISHED {}
+1.0 b connect
+1.1 b> thread:messages+1 {"threadId":"t"}
+1.2 b< ack+1 {"ok":true,"messages":[{"id":"u0","role":"user","content":"Hi"},{"id":"m0","role":"assistant","content":"Hello."},{"id":"u2","role":"user","content":"And now?"},{"id":"m1","role":"assistant","content":"Between."},{"id":"m2","role":"assistant","content":"Now this."},{"id":"m3","role":"assistant","content":"And more."}]}
+`, `user u0 "Hi"
+text m0 "Hello."
+user u2 "And now?"
+text m1 "Between."
+text m2 "Now this."
+text m3 "And more."
+run r1 finished
+`},
 		{"a failed run, what was open, and a refused start", `
 0.0 a connect
 0.1 a> run:start {"threadId":"t","messageId":"u1","input":"Hi"}
