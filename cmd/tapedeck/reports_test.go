@@ -42,3 +42,38 @@ func TestReports(t *testing.T) {
 		}
 	}
 }
+
+// TestSecurityPage: behind each claim of the page stands a test that is there.
+func TestSecurityPage(t *testing.T) {
+	page, err := os.ReadFile("../../proxy/SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(?:([a-z]+)\\.((?:Test|Fuzz)[A-Za-z]+)|(testdata/script/[a-z]+\\.txtar))`").FindAllStringSubmatch(string(page), -1)
+	if len(named) < 15 {
+		t.Fatalf("the page names %d tests only", len(named))
+	}
+	tests := map[string]bool{}
+	err = filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z]+)\(`).FindAllStringSubmatch(string(text), -1) {
+			tests[filepath.Base(filepath.Dir(path))+"."+m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range named {
+		if m[3] != "" {
+			if _, err := os.Stat(m[3]); err != nil {
+				t.Error(err)
+			}
+		} else if !tests[m[1]+"."+m[2]] {
+			t.Errorf("there is no %s.%s", m[1], m[2])
+		}
+	}
+}
