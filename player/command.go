@@ -97,7 +97,9 @@ func (g *Gateway) read(s socket, name protocol.Name, payload json.RawMessage) (p
 	if guest == nil {
 		return protocol.Command{}, refuse(protocol.InvalidCommand, "this socket has left")
 	}
-	for _, finding := range guest.validator.Validate(&m, nil) {
+	validator := g.validators.Get().(*protocol.Validator)
+	defer g.validators.Put(validator)
+	for _, finding := range validator.Validate(&m, nil) {
 		if finding.Severity == protocol.Error {
 			at := finding.Pointer
 			if at == "" {

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/player/engine"
 	"tapedeck/player/scenario"
+	"tapedeck/protocol"
 )
 
 // Gateway is a stand-in for a whole gateway: sockets, threads, runs and the
@@ -28,6 +29,9 @@ type Gateway struct {
 	shelves *shelves
 	journal *journal
 	chosen  *choices
+	// validators are lent to a command each: one for each socket would take
+	// kilobytes of it.
+	validators sync.Pool
 
 	mu      sync.Mutex // protects following; taken last, under a thread's lock
 	threads map[string]*thread
@@ -83,6 +87,7 @@ func assemble(c Config, nap func(time.Duration)) (*Gateway, error) {
 	c = c.withDefaults()
 	g := &Gateway{config: c, source: c.Source, shelves: newShelves(), journal: &journal{}, chosen: &choices{},
 		threads: map[string]*thread{}, runs: map[string]*run{}, ran: map[string]string{}, guests: map[socket]*guest{}}
+	g.validators.New = func() any { return protocol.NewValidator(protocol.Options{}) }
 	if c.Source == nil {
 		s := &scenarios{own: map[string]*scenario.Scenario{}, seed: c.Seed, choices: g.chosen}
 		for _, own := range c.Scenarios {

@@ -13,8 +13,7 @@ import (
 
 // guest is what the gateway knows of a socket.
 type guest struct {
-	validator *protocol.Validator // used by the socket's events alone, one at a time
-	threads   map[*thread]bool    // whose rooms it is in; Gateway.mu protects it
+	threads map[*thread]bool // whose rooms it is in; Gateway.mu protects it
 }
 
 // admit decides whether a socket may join a namespace.
@@ -62,7 +61,7 @@ func bearer(h http.Header) string {
 // is in its threads' rooms again.
 func (g *Gateway) joined(s socket) {
 	g.mu.Lock()
-	g.guests[s] = &guest{validator: protocol.NewValidator(protocol.Options{}), threads: map[*thread]bool{}}
+	g.guests[s] = &guest{threads: map[*thread]bool{}}
 	g.mu.Unlock()
 	for _, room := range s.Rooms() {
 		if t, err := g.existing(room); err == nil {

@@ -32,7 +32,7 @@ func (g *Gateway) emitEvent(r *run, e script.Event) {
 func (g *Gateway) emitDelta(r *run, d *script.Delta) {
 	r.altered = true
 	r.sequence++
-	made := kept{delta: d, sequence: r.sequence}
+	made := kept{r.sequence, d}
 	g.keep(r, made)
 	r.scratch = made.append(r.scratch[:0], r)
 	g.emit(r.thread, protocol.RunEvent, r.scratch)
@@ -91,7 +91,7 @@ func number[N int | int64](n N) json.RawMessage { return strconv.AppendInt(nil, 
 
 // deliver sends an envelope and keeps it for replays.
 func (g *Gateway) deliver(r *run, payload json.RawMessage) {
-	g.keep(r, kept{whole: &payload})
+	g.keep(r, whole(payload))
 	g.emit(r.thread, protocol.RunEvent, payload)
 }
 
@@ -278,7 +278,7 @@ func (g *Gateway) openIn(t *thread, o script.Open) {
 	for _, e := range o.Streamed {
 		if e.Recorded != nil {
 			r.sequence = max(r.sequence, e.Recorded.Sequence)
-			g.keep(r, kept{whole: &e.Recorded.Envelope})
+			g.keep(r, whole(e.Recorded.Envelope))
 		}
 		g.observe(r, e)
 	}

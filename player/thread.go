@@ -73,17 +73,19 @@ type run struct {
 }
 
 // kept is an envelope that a replay holds. Nearly all are deltas: of them, what
-// all envelopes of a run share is not kept again.
+// all envelopes of a run share is not kept again. Any other envelope is the Text
+// of a delta of no stream, byte for byte.
 type kept struct {
 	sequence int64
 	delta    *script.Delta
-	whole    *json.RawMessage // any other envelope, byte for byte
 }
+
+func whole(envelope json.RawMessage) kept { return kept{delta: &script.Delta{Text: envelope}} }
 
 // append appends what was sent.
 func (k kept) append(b []byte, r *run) []byte {
-	if k.whole != nil {
-		return append(b, *k.whole...)
+	if k.delta.Of == nil {
+		return append(b, k.delta.Text...)
 	}
 	return append(k.delta.AppendJSON(r.open(b, k.sequence)), '}')
 }
