@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,9 @@ func TestKill(t *testing.T) {
 	}
 	if testing.Short() {
 		rounds = 1
+	}
+	if n, err := strconv.Atoi(os.Getenv("TAPEDECK_KILL_ROUNDS")); err == nil {
+		rounds = n // as .ci/crash asks
 	}
 	s, err := scenario.Parse("burst", []byte(burst))
 	if err != nil {
@@ -85,7 +89,7 @@ func killOnce(t *testing.T, binary, gateway, path string, round int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread := "thread-" + string(rune('a'+round))
+	thread := "thread-" + strconv.Itoa(round)
 	start, err := json.Marshal(map[string]string{"threadId": thread, "messageId": "m", "input": "go"})
 	if err != nil {
 		t.Fatal(err)
