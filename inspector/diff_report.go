@@ -1,11 +1,11 @@
 package inspector
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 
+	"tapedeck/inspector/junit"
 	"tapedeck/protocol/capture"
 )
 
@@ -88,36 +88,23 @@ func textOrNil(s string) *string {
 // WriteJUnit writes the comparison as JUnit XML: a suite for it, a test for each
 // construct, failed if it differs.
 func (d *Diff) WriteJUnit(w io.Writer) error {
-	suite := junitSuite{
-		Name: Clean(d.A.Label + " | " + d.B.Label), Package: "tapedeck", Hostname: "localhost", Timestamp: "1970-01-01T00:00:00", Time: "0",
-	}
+	suite := junit.NewSuite(Clean(d.A.Label+" | "+d.B.Label), 0)
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		c := p.A
 		if c == nil {
 			c = p.B
 		}
-		test := junitCase{Name: fmt.Sprintf("%d %s", i+1, c.title()), Class: "tapedeck.diff", Time: "0"}
+		test := junit.Case{Name: fmt.Sprintf("%d %s", i+1, c.title()), Class: "tapedeck.diff", Time: "0"}
 		if p.Differs() {
-			suite.Failures++
-			test.Failure = &junitFailure{Message: p.say(), Type: "difference", Text: p.report()}
+			test.Failure = &junit.Failure{Message: p.say(), Type: "difference", Text: p.report()}
 		}
 		suite.Cases = append(suite.Cases, test)
 	}
-	suite.Tests = len(suite.Cases)
 	for _, name := range d.Unused {
 		suite.Out += "nothing is called " + Quote(name) + ", which was to be ignored\n"
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(junitSuites{Suites: []junitSuite{suite}}); err != nil {
-		return fmt.Errorf("write JUnit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return junit.Write(w, suite)
 }
 
 // report tells all that differs in a pair, a line each.

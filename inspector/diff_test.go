@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tapedeck/inspector/junit"
 	"tapedeck/protocol/capture"
 )
 
@@ -63,7 +64,7 @@ func TestDiffReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "diff.junit.xml", out.Bytes())
-	var got junitSuites
+	var got junit.Suites
 	if err := xml.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tapedeck/inspector/junit"
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 )
@@ -29,7 +30,7 @@ func TestJUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "report.junit.xml", b.Bytes())
-	var got junitSuites
+	var got junit.Suites
 	if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}

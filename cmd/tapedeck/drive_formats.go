@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 
 	"tapedeck/inspector"
+	"tapedeck/inspector/junit"
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 )
@@ -114,78 +114,30 @@ func orNoAddress(a capture.Address) *capture.Address {
 	return &a
 }
 
-// The elements of a JUnit report. Attributes that no reader needs and the schema
-// asks for are there too.
-type (
-	driveSuites struct {
-		XMLName xml.Name     `xml:"testsuites"`
-		Suites  []driveSuite `xml:"testsuite"`
-	}
-	driveSuite struct {
-		Name       string      `xml:"name,attr"`
-		ID         int         `xml:"id,attr"`
-		Package    string      `xml:"package,attr"`
-		Hostname   string      `xml:"hostname,attr"`
-		Timestamp  string      `xml:"timestamp,attr"`
-		Tests      int         `xml:"tests,attr"`
-		Failures   int         `xml:"failures,attr"`
-		Errors     int         `xml:"errors,attr"`
-		Time       string      `xml:"time,attr"`
-		Properties struct{}    `xml:"properties"`
-		Cases      []driveCase `xml:"testcase"`
-		Out        string      `xml:"system-out"`
-		Err        string      `xml:"system-err"`
-	}
-	driveCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		Time    string        `xml:"time,attr"`
-		Failure *driveFailure `xml:"failure"`
-	}
-	driveFailure struct {
-		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
 // writeJUnit writes a suite for each drive.
 func (r *driveReport) writeJUnit(out io.Writer) error {
-	doc := driveSuites{}
+	var suites []junit.Suite
 	for i, d := range r.Drives {
-		suite, err := d.toJUnit()
+		suite, err := d.toJUnit(inspector.Clean(fmt.Sprintf("%s, drive %d", r.Tape, i+1)), i)
 		if err != nil {
 			return err
 		}
-		suite.Name, suite.ID = inspector.Clean(fmt.Sprintf("%s, drive %d", r.Tape, i+1)), i
-		doc.Suites = append(doc.Suites, suite)
+		suites = append(suites, suite)
 	}
-	if _, err := io.WriteString(out, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(out)
-	e.Indent("", "  ")
-	if err := e.Encode(doc); err != nil {
-		return fmt.Errorf("write JUnit: %w", err)
-	}
-	_, err := io.WriteString(out, "\n")
-	return err
+	return junit.Write(out, suites...)
 }
 
 // toJUnit makes a test of the client's way, and one of each recorded run with
 // those that go on with it.
-func (d *driven) toJUnit() (driveSuite, error) {
-	suite := driveSuite{Package: "tapedeck", Hostname: "localhost", Timestamp: "1970-01-01T00:00:00", Time: "0", Out: strings.Join(d.Result.Notes, "\n")}
-	add := func(name string, failure *driveFailure) {
-		suite.Cases = append(suite.Cases, driveCase{name, "tapedeck.drive", "0", failure})
-		suite.Tests++
-		if failure != nil {
-			suite.Failures++
-		}
+func (d *driven) toJUnit(name string, id int) (junit.Suite, error) {
+	suite := junit.NewSuite(name, id)
+	suite.Out = strings.Join(d.Result.Notes, "\n")
+	add := func(name string, failure *junit.Failure) {
+		suite.Cases = append(suite.Cases, junit.Case{Name: name, Class: "tapedeck.drive", Time: "0", Failure: failure})
 	}
-	var way *driveFailure
+	var way *junit.Failure
 	if all := d.Result.Divergences; len(all) > 0 {
-		way = &driveFailure{Message: inspector.Clean(all[0].String()), Type: "divergence"}
+		way = &junit.Failure{Message: inspector.Clean(all[0].String()), Type: "divergence"}
 		for _, v := range all {
 			way.Text += inspector.Clean(v.String()) + "\n"
 		}
@@ -201,7 +153,7 @@ func (d *driven) toJUnit() (driveSuite, error) {
 		if err := c.Diff.Write(&text, &inspector.Look{}); err != nil {
 			return suite, err
 		}
-		add(c.Diff.A.Label, &driveFailure{c.Diff.First.Text, "difference", text.String()})
+		add(c.Diff.A.Label, &junit.Failure{Message: c.Diff.First.Text, Type: "difference", Text: text.String()})
 	}
 	return suite, nil
 }

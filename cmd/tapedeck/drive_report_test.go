@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tapedeck/inspector"
+	"tapedeck/inspector/junit"
 	"tapedeck/player/driver"
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
@@ -96,7 +97,7 @@ func TestDriveFormats(t *testing.T) {
 	if doc.Same != 1 || len(doc.Drives) != 4 || !doc.Drives[0].Same || doc.Drives[3].Same || doc.Drives[3].LeftOut[1].Name != "run:start" {
 		t.Errorf("%+v", doc)
 	}
-	var suites driveSuites
+	var suites junit.Suites
 	if err := xml.Unmarshal([]byte(written(t, "junit", fourDrives())), &suites); err != nil {
 		t.Fatal(err)
 	}

@@ -51,16 +51,7 @@ func TestScenariosThroughTheProxy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, f := range found {
-				got = append(got, f.Rule)
-			}
-			if diff := cmp.Diff(counted(expectedRules(s)), counted(got)); diff != "" {
-				t.Errorf("findings (-listed +found):\n%s", diff)
-				for _, f := range found {
-					t.Logf("#%s %s: %s", f.At, f.Rule, f.Text)
-				}
-			}
+			sameFindings(t, s, found)
 			if diff := cmp.Diff(found, judgedAgain(t, tape), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("judged live and judged again (-live +again):\n%s", diff)
 			}
@@ -149,6 +140,21 @@ func recordThrough(cfg player.Config, path string, act func(ctx context.Context,
 	err = <-served
 	p.Shutdown(ctx)
 	return errors.Join(acted, err, rec.close())
+}
+
+// sameFindings compares what was found with what a scenario lists.
+func sameFindings(t *testing.T, s *scenario.Scenario, found []protocol.Finding) {
+	t.Helper()
+	var got []string
+	for _, f := range found {
+		got = append(got, f.Rule)
+	}
+	if diff := cmp.Diff(counted(expectedRules(s)), counted(got)); diff != "" {
+		t.Errorf("findings (-listed +found):\n%s", diff)
+		for _, f := range found {
+			t.Logf("#%s %s: %s", f.At, f.Rule, f.Text)
+		}
+	}
 }
 
 func expectedRules(s *scenario.Scenario) []string {

@@ -31,6 +31,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,6 +48,30 @@ type Conversation struct {
 	Prose    string
 	Frames   []capture.Frame
 	Findings string
+}
+
+// All reads the files of a folder, by their names without their ending.
+func All(folder string) (map[string]*Conversation, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("there is none in %q", folder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read conversations: %w", err)
+	}
+	all := map[string]*Conversation{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read conversations: %w", err)
+		}
+		c, err := Read(text)
+		if err != nil {
+			return nil, fmt.Errorf("read conversation %q: %w", file, err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".txtar")] = c
+	}
+	return all, nil
 }
 
 // Read reads a file.

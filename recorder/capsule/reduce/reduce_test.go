@@ -23,21 +23,13 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // conversations are those of the corpus, by name.
 func conversations(t *testing.T) map[string][]capture.Frame {
 	t.Helper()
-	files, err := filepath.Glob("../../../protocol/testdata/conversations/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversations: %v", err)
+	read, err := corpus.All("../../../protocol/testdata/conversations")
+	if err != nil {
+		t.Fatal(err)
 	}
 	all := map[string][]capture.Frame{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := corpus.Read(text)
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		all[strings.TrimSuffix(filepath.Base(file), ".txtar")] = c.Frames
+	for name, c := range read {
+		all[name] = c.Frames
 	}
 	return all
 }
