@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"tapedeck/protocol"
 	"tapedeck/protocol/capture"
 	"tapedeck/protocol/conversation"
+	"tapedeck/recorder/live"
 )
 
 func (w *world) findingsCommand() *cli.Command {
@@ -67,7 +67,7 @@ tapedeck check last --golden run.golden             compare with what was kept; 
 	}
 }
 
-func (w *world) check(c *cli.Context) (err error) {
+func (w *world) check(c *cli.Context) error {
 	args, err := arguments(c, 0, 1, "one run, such as last")
 	if err != nil {
 		return err
@@ -99,21 +99,15 @@ func (w *world) check(c *cli.Context) (err error) {
 		return usageError("check: --schemas judges the frames again: add --again")
 	}
 	w.sayRemarks(schemas)
-	stop := newStopper()
-	defer stop.release()
-	t, err := w.openRecording(stop.first, c.String("read"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	report, err := inspector.LoadReport(stop.first, t, first(args))
-	if err != nil {
-		return err
-	}
-	if again {
-		if report.Findings, err = w.judgeAgain(stop.first, t, report, first(args) == "", judging); err != nil {
-			return err
+	var report *inspector.Report
+	err = w.withRecording(c.String("read"), func(ctx context.Context, t live.Tape) (err error) {
+		if report, err = inspector.LoadReport(ctx, t, first(args)); err == nil && again {
+			report.Findings, err = w.judgeAgain(ctx, t, report, first(args) == "", judging)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	report.Tool, report.Tape, report.FailOn = version(), c.String("read"), failOn
 	report.Findings = chosen.Apply(report.Findings)

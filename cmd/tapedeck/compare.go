@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/inspector"
 	"tapedeck/protocol/conversation"
+	"tapedeck/recorder/live"
 )
 
 func (w *world) statsCommand() *cli.Command {
@@ -30,7 +31,7 @@ func (w *world) statsCommand() *cli.Command {
 	}
 }
 
-func (w *world) stats(c *cli.Context) (err error) {
+func (w *world) stats(c *cli.Context) error {
 	args, err := arguments(c, 0, 1, "one run, such as last")
 	if err != nil {
 		return err
@@ -47,22 +48,17 @@ func (w *world) stats(c *cli.Context) (err error) {
 	default:
 		return usageError("stats: --format is text, json, jsonl or csv, not %q", format)
 	}
-	stop := newStopper()
-	defer stop.release()
-	t, err := w.openRecording(stop.first, c.String("read"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	runs, err := chosenRuns(stop.first, t, first(args))
-	if err != nil {
-		return err
-	}
-	figures, err := inspector.LoadStats(stop.first, t, runs)
-	if err != nil {
-		return err
-	}
-	return write(figures)
+	return w.withRecording(c.String("read"), func(ctx context.Context, t live.Tape) error {
+		runs, err := chosenRuns(ctx, t, first(args))
+		if err != nil {
+			return err
+		}
+		figures, err := inspector.LoadStats(ctx, t, runs)
+		if err != nil {
+			return err
+		}
+		return write(figures)
+	})
 }
 
 // chosenRuns returns the runs that a name stands for, with those that they
@@ -186,23 +182,19 @@ func (w *world) normalOf(ctx context.Context, path, arg string) (normal *inspect
 
 // checkAgainstGolden compares runs with the normal form that a file keeps, or
 // writes it.
-func (w *world) checkAgainstGolden(c *cli.Context, name string) (err error) {
+func (w *world) checkAgainstGolden(c *cli.Context, name string) error {
 	write, err := diffWriter(c, w.look(c))
 	if err != nil {
 		return err
 	}
-	stop := newStopper()
-	defer stop.release()
-	t, err := w.openRecording(stop.first, c.String("read"))
-	if err != nil {
+	var now *inspector.Normal
+	err = w.withRecording(c.String("read"), func(ctx context.Context, t live.Tape) error {
+		runs, err := chosenRuns(ctx, t, name)
+		if err == nil {
+			now, err = inspector.LoadNormal(ctx, t, runs)
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	runs, err := chosenRuns(stop.first, t, name)
-	if err != nil {
-		return err
-	}
-	now, err := inspector.LoadNormal(stop.first, t, runs)
+	})
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,19 @@ func (w *world) openRecording(ctx context.Context, path string) (live.Tape, erro
 	return &unpacked{tape, dir}, nil
 }
 
+// withRecording opens what there is to read, until a signal or the end of what is
+// done with it.
+func (w *world) withRecording(path string, do func(ctx context.Context, t live.Tape) error) (err error) {
+	stop := newStopper()
+	defer stop.release()
+	t, err := w.openRecording(stop.first, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	return do(stop.first, t)
+}
+
 // forImport reports whether a file may be a capsule in a form that is no tape.
 // What cannot be read is explained by who opens it as a tape.
 func forImport(path string) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tapedeck/inspector"
+	"tapedeck/recorder/live"
 )
 
 // viewFlags are those of the commands that show what is on a tape.
@@ -58,7 +59,7 @@ func (w *world) view(c *cli.Context, show func(context.Context, *inspector.View)
 }
 
 // viewFile opens a tape or a capsule and shows it.
-func (w *world) viewFile(c *cli.Context, path string, show func(context.Context, *inspector.View) error) (err error) {
+func (w *world) viewFile(c *cli.Context, path string, show func(context.Context, *inspector.View) error) error {
 	if c.String("filter") == "help" {
 		_, err := fmt.Fprint(w.stdout, inspector.FilterHelp())
 		return err
@@ -75,18 +76,13 @@ func (w *world) viewFile(c *cli.Context, path string, show func(context.Context,
 	if err != nil {
 		return err
 	}
-	stop := newStopper()
-	defer stop.release()
-	t, err := w.openRecording(stop.first, path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	v := &inspector.View{Source: &withSettings{t, chosen}, Out: w.stdout, Format: format, Look: w.look(c), Filter: filter, Flags: flagsFor(path)}
-	if !c.Bool("quiet") {
-		v.Talk = w.stderr
-	}
-	return show(stop.first, v)
+	return w.withRecording(path, func(ctx context.Context, t live.Tape) error {
+		v := &inspector.View{Source: &withSettings{t, chosen}, Out: w.stdout, Format: format, Look: w.look(c), Filter: filter, Flags: flagsFor(path)}
+		if !c.Bool("quiet") {
+			v.Talk = w.stderr
+		}
+		return show(ctx, v)
+	})
 }
 
 // flagsFor are the flags with which a command finds the tape again.
