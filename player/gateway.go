@@ -54,6 +54,7 @@ type socket interface {
 	Emit(name string, args ...json.RawMessage)
 	EmitBinary(name string, attachments [][]byte, args ...json.RawMessage)
 	Rooms() []string
+	Behind() bool
 	Join(room string)
 	Leave(room string)
 	Disconnect(engine bool)

@@ -207,6 +207,8 @@ func (s *fakeSocket) Rooms() []string {
 	return slices.Clone(s.rooms)
 }
 
+func (s *fakeSocket) Behind() bool { return false }
+
 func (s *fakeSocket) Join(room string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -300,6 +300,25 @@ func TestRecoveredSocketIsCut(t *testing.T) {
 	}
 }
 
+// TestSlowClientAtFullSpeed: a run without pauses waits for who reads slowly, and
+// cuts nobody.
+func TestSlowClientAtFullSpeed(t *testing.T) {
+	c := with(parse(t, `steps: [{text: {fill: 60000, chunk: 2}}]`))
+	c.Speed = math.Inf(1)
+	c.Engine.MaxQueue = 64 << 10 // a hundredth of what the run has
+	_, url := live(t, c)
+	conn := dial(t, url, "")
+	write(t, conn, `42["run:start",{"threadId":"t","messageId":"m","input":"hi"}]`)
+	for n := 0; ; n++ {
+		if n%1000 == 0 {
+			time.Sleep(time.Millisecond) // slower than the player
+		}
+		if strings.Contains(read(t, conn), "RUN_FINISHED") {
+			return
+		}
+	}
+}
+
 // TestControlApart serves the control API at an address of its own, guarded as
 // ever, and no longer at the gateway's.
 func TestControlApart(t *testing.T) {

@@ -85,9 +85,31 @@ func (p *play) perform(turn uint64) {
 		p.release(p.await)
 		return
 	}
-	if len(p.cues) > 0 {
+	switch {
+	case len(p.cues) == 0:
+	case p.tooFast():
+		p.gateway.stage.wait(p, slowClient)
+	default:
 		p.act()
 	}
+}
+
+// slowClient is how long a run without pauses waits for clients that are behind.
+const slowClient = time.Millisecond
+
+// tooFast reports whether somebody in the room cannot keep up with a run that is
+// played without pauses. At any other speed a slow client is its own problem, and
+// not that of the others in the room.
+func (p *play) tooFast() bool {
+	if !p.gateway.stage.unbounded() {
+		return false
+	}
+	for member := range p.thread.sockets {
+		if member.Behind() {
+			return true
+		}
+	}
+	return false
 }
 
 // act does the next cue and schedules the one after. The caller holds the

@@ -190,6 +190,13 @@ func (s *stage) step(n int) { s.change(func() { s.steps += n }) }
 // setSpeed changes the speed of all runs, those on their way too.
 func (s *stage) setSpeed(speed float64) { s.change(func() { s.speed = speed }) }
 
+// unbounded reports whether the clock leaves out all pauses.
+func (s *stage) unbounded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return math.IsInf(s.speed, 1)
+}
+
 // pace tells how the clock runs.
 func (s *stage) pace() (speed float64, held bool, waiting int) {
 	s.mu.Lock()

@@ -88,6 +88,13 @@ func (l *link) force(packets ...packet) error {
 	return l.add(packets)
 }
 
+// waiting returns how many bytes are queued.
+func (l *link) waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size
+}
+
 // add queues packets; l.mu is held.
 func (l *link) add(packets []packet) error {
 	if l.closed || l.err != nil {

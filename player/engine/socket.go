@@ -68,6 +68,19 @@ func (s *Socket) Transport() string {
 	return s.conn.transport()
 }
 
+// Behind reports whether the client is slow: more than a quarter of what may wait
+// for it does.
+func (s *Socket) Behind() bool {
+	c := s.conn
+	c.mu.Lock()
+	l, queued := c.link, c.queued
+	c.mu.Unlock()
+	if l != nil {
+		queued = l.waiting()
+	}
+	return queued > c.server.config.MaxQueue/4
+}
+
 // Emit sends an event to this socket. The arguments go out as they are; a plain
 // client gets the one argument as data, and several as an array.
 func (s *Socket) Emit(name string, args ...json.RawMessage) {
