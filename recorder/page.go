@@ -65,8 +65,8 @@ func parseMeta(page []byte) (m pageMeta, meant, good bool) {
 // root of the one and the size of the other.
 func readMeta(file io.ReaderAt, size int64) (pageMeta, error) {
 	var best pageMeta
-	var found, tape bool
-	var odd int
+	var found, tape, odd bool
+	var oddSize int
 	try := func(at int64) bool {
 		page := make([]byte, pageHeader+metaSize)
 		if _, err := file.ReadAt(page, at); err != nil {
@@ -76,7 +76,7 @@ func readMeta(file io.ReaderAt, size int64) (pageMeta, error) {
 		tape = tape || meant
 		size := m.pageSize
 		if good && (size < minPage || size > maxPage || size&(size-1) != 0 || at > 0 && int64(size) != at) {
-			odd = size
+			odd, oddSize = true, size
 		}
 		if good && (!found || m.tx > best.tx) {
 			best, found = m, true
@@ -90,8 +90,8 @@ func readMeta(file io.ReaderAt, size int64) (pageMeta, error) {
 		}
 	}
 	switch {
-	case odd != 0:
-		return best, fmt.Errorf("%w: its pages cannot have %d bytes", ErrDamaged, odd)
+	case odd:
+		return best, fmt.Errorf("%w: its pages cannot have %d bytes", ErrDamaged, oddSize)
 	case found:
 		return best, nil
 	case tape:
