@@ -107,7 +107,7 @@ func TestRandomDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.tape")
 	refused, rounds := 0, 40
 	if os.Getenv("CI") == "true" {
-		rounds = 200
+		rounds = 100
 	}
 	for range rounds {
 		tape := bytes.Clone(good)

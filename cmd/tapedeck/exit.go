@@ -67,7 +67,11 @@ func (w *world) exit(err error) int {
 	case isBrokenPipe(err):
 		return exitClean // whoever read our output had enough
 	}
-	w.talk("%s", strings.TrimSuffix(err.Error(), "\n"))
+	text := strings.TrimSuffix(err.Error(), "\n")
+	if code == exitInterrupted { // by a person, who knows no contexts
+		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
+	}
+	w.talk("%s", text)
 	if next := hint(err); next != "" {
 		w.talk("%s", next)
 	}
